@@ -1,0 +1,80 @@
+//! How the tool calls went: errors, order, number.
+
+use std::ops::ControlFlow;
+
+use super::tally::{Check, Tally};
+use super::{Evidence, Field, Mode};
+use crate::text::quoted_list;
+
+pub(super) fn no_tool_errors(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    if evidence.case.expect.no_tool_errors != Some(true) {
+        return ControlFlow::Continue(());
+    }
+    let check = match evidence.mode {
+        Mode::Endpoint => succeeded(evidence, tally),
+        Mode::Stubbed => stubbed(evidence),
+        // Nothing ran, so nothing could go wrong.
+        Mode::RoutingOnly => return ControlFlow::Continue(()),
+    };
+    tally.record(Field::NoToolErrors, check)
+}
+
+fn succeeded(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
+    let calls = &evidence.trace.tool_calls;
+    if let Some(failed) = calls.iter().find(|call| call.success == Some(false)) {
+        return Check::Failed(format!("expected every tool call to succeed but '{}' failed", failed.name));
+    }
+    if let Some(silent) = calls.iter().find(|call| call.success.is_none()) {
+        tally.warn(format!("noToolErrors: the agent does not say whether '{}' succeeded", silent.name));
+        return Check::Skipped;
+    }
+    Check::Held
+}
+
+fn stubbed(evidence: Evidence<'_>) -> Check {
+    let stubs = evidence.case.stubs.as_ref();
+    let unknown =
+        evidence.trace.tool_calls.iter().find(|call| !stubs.is_some_and(|stubs| stubs.contains_key(&call.name)));
+    match unknown {
+        Some(call) => {
+            Check::Failed(format!("expected only stubbed tools to be called but '{}' has no stub", call.name))
+        }
+        None => Check::Held,
+    }
+}
+
+pub(super) fn tool_order(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let pairs = evidence.case.expect.tool_order.as_deref().unwrap_or_default();
+    let actual = evidence.trace.tool_names();
+    let first_call = |tool: &str| actual.iter().position(|name| *name == tool);
+    for (index, (before, after)) in pairs.iter().enumerate() {
+        let check = match (first_call(before), first_call(after)) {
+            (_, None) => Check::Skipped,
+            (Some(left), Some(right)) if left < right => Check::Held,
+            _ => Check::Failed(format!(
+                "expected '{before}' before '{after}' but the calls were {}",
+                quoted_list(&actual)
+            )),
+        };
+        tally.record_item(Field::ToolOrder, index, check)?;
+    }
+    ControlFlow::Continue(())
+}
+
+pub(super) fn min_tool_calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let Some(least) = evidence.case.expect.min_tool_calls else {
+        return ControlFlow::Continue(());
+    };
+    let count = evidence.trace.tool_calls.len();
+    let check = Check::from_bool(count as u64 >= least, || format!("expected at least {least} calls but got {count}"));
+    tally.record(Field::MinToolCalls, check)
+}
+
+pub(super) fn max_tool_calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let Some(most) = evidence.case.expect.max_tool_calls else {
+        return ControlFlow::Continue(());
+    };
+    let count = evidence.trace.tool_calls.len();
+    let check = Check::from_bool(count as u64 <= most, || format!("expected at most {most} calls but got {count}"));
+    tally.record(Field::MaxToolCalls, check)
+}

@@ -1,0 +1,112 @@
+//! The fields of `expect` that assert something.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A field of `expect` that asserts something; `toolsCalledMatch` only says how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Field {
+    ToolsCalled,
+    ToolsAcceptable,
+    ToolsNotCalled,
+    ToolParams,
+    NoToolErrors,
+    ResponseNonEmpty,
+    ResponseContains,
+    ResponseContainsAny,
+    ResponseNotContains,
+    ResponseMatches,
+    MaxLatencyMs,
+    MaxTokens,
+    ToolOrder,
+    MinToolCalls,
+    MaxToolCalls,
+    ToolArgsValid,
+    ResponseJsonSchema,
+    MinLength,
+    MaxLength,
+    MaxCostUsd,
+    NumbersGrounded,
+}
+
+impl Field {
+    /// All fields in the order in which they are judged.
+    pub const ALL: [Field; 21] = [
+        Field::ToolsCalled,
+        Field::ToolsAcceptable,
+        Field::ToolsNotCalled,
+        Field::ToolParams,
+        Field::NoToolErrors,
+        Field::ResponseNonEmpty,
+        Field::ResponseContains,
+        Field::ResponseContainsAny,
+        Field::ResponseNotContains,
+        Field::ResponseMatches,
+        Field::MaxLatencyMs,
+        Field::MaxTokens,
+        Field::ToolOrder,
+        Field::MinToolCalls,
+        Field::MaxToolCalls,
+        Field::ToolArgsValid,
+        Field::ResponseJsonSchema,
+        Field::MinLength,
+        Field::MaxLength,
+        Field::MaxCostUsd,
+        Field::NumbersGrounded,
+    ];
+
+    /// Returns the key in `expect`, with which the assertion's failures begin.
+    pub fn name(self) -> &'static str {
+        match self {
+            Field::ToolsCalled => "toolsCalled",
+            Field::ToolsAcceptable => "toolsAcceptable",
+            Field::ToolsNotCalled => "toolsNotCalled",
+            Field::ToolParams => "toolParams",
+            Field::NoToolErrors => "noToolErrors",
+            Field::ResponseNonEmpty => "responseNonEmpty",
+            Field::ResponseContains => "responseContains",
+            Field::ResponseContainsAny => "responseContainsAny",
+            Field::ResponseNotContains => "responseNotContains",
+            Field::ResponseMatches => "responseMatches",
+            Field::MaxLatencyMs => "maxLatencyMs",
+            Field::MaxTokens => "maxTokens",
+            Field::ToolOrder => "toolOrder",
+            Field::MinToolCalls => "minToolCalls",
+            Field::MaxToolCalls => "maxToolCalls",
+            Field::ToolArgsValid => "toolArgsValid",
+            Field::ResponseJsonSchema => "responseJsonSchema",
+            Field::MinLength => "minLength",
+            Field::MaxLength => "maxLength",
+            Field::MaxCostUsd => "maxCostUsd",
+            Field::NumbersGrounded => "numbersGrounded",
+        }
+    }
+
+    /// Returns the field's place in a case, as a JSON pointer.
+    pub fn pointer(self) -> String {
+        format!("/expect/{}", self.name())
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Expectation;
+
+    #[test]
+    fn every_key_of_the_schema_is_judged_and_none_else() {
+        let schema = schemars::schema_for!(Expectation);
+        let properties = schema.get("properties").and_then(|value| value.as_object()).expect("an object");
+        let keys: Vec<&str> = properties.keys().map(String::as_str).filter(|key| *key != "toolsCalledMatch").collect();
+        let fields: Vec<&str> = Field::ALL.into_iter().map(Field::name).collect();
+        assert_eq!(fields, keys);
+    }
+}

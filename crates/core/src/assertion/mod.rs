@@ -1,0 +1,94 @@
+//! The judge: runs a case's assertions over a trace, in the contract's order.
+//!
+//! One file for each family. A failed assertion is a result, never an `Err`.
+
+mod budget;
+mod calls;
+mod field;
+mod grounding;
+mod params;
+mod response;
+mod routing;
+mod schema;
+mod tally;
+
+use std::ops::ControlFlow;
+
+pub use field::Field;
+pub use schema::compile_schema;
+pub use tally::{Failure, Verdict};
+
+use crate::case::Case;
+use crate::registry::Registry;
+use crate::token::TokenSources;
+use crate::tokenizer::Tokenizer;
+use crate::trace::Trace;
+use tally::Tally;
+
+/// How the answer came about, which decides what some assertions mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The agent ran its own tools.
+    Endpoint,
+    /// A model was asked once; its tools were never run.
+    RoutingOnly,
+    /// A model was asked in a loop; the case's stubs answered for the tools.
+    Stubbed,
+}
+
+/// All that an assertion may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'e> {
+    pub case: &'e Case,
+    pub trace: &'e Trace,
+    pub mode: Mode,
+    pub tokens: &'e TokenSources,
+    pub registry: Option<&'e Registry>,
+    pub tokenizer: Tokenizer,
+}
+
+/// How far the judge goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Strictness {
+    /// Goes on after the first failure.
+    pub all_failures: bool,
+    /// A case in which no assertion ran fails.
+    pub fail_vacuous: bool,
+}
+
+/// Judges a trace by its case's expectations.
+pub fn judge(evidence: Evidence<'_>, strictness: Strictness) -> Verdict {
+    let mut tally = Tally::new(strictness);
+    for field in Field::ALL {
+        if judge_field(field, evidence, &mut tally).is_break() {
+            break;
+        }
+    }
+    tally.into_verdict()
+}
+
+fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    match field {
+        Field::ToolsCalled => routing::tools_called(evidence, tally),
+        Field::ToolsAcceptable => routing::tools_acceptable(evidence, tally),
+        Field::ToolsNotCalled => routing::tools_not_called(evidence, tally),
+        Field::ToolParams => params::tool_params(evidence, tally),
+        Field::NoToolErrors => calls::no_tool_errors(evidence, tally),
+        Field::ResponseNonEmpty => response::non_empty(evidence, tally),
+        Field::ResponseContains => response::contains(evidence, tally),
+        Field::ResponseContainsAny => response::contains_any(evidence, tally),
+        Field::ResponseNotContains => response::not_contains(evidence, tally),
+        Field::ResponseMatches => response::matches(evidence, tally),
+        Field::MaxLatencyMs => budget::max_latency(evidence, tally),
+        Field::MaxTokens => budget::max_tokens(evidence, tally),
+        Field::ToolOrder => calls::tool_order(evidence, tally),
+        Field::MinToolCalls => calls::min_tool_calls(evidence, tally),
+        Field::MaxToolCalls => calls::max_tool_calls(evidence, tally),
+        Field::ToolArgsValid => schema::tool_args_valid(evidence, tally),
+        Field::ResponseJsonSchema => schema::response_json_schema(evidence, tally),
+        Field::MinLength => budget::min_length(evidence, tally),
+        Field::MaxLength => budget::max_length(evidence, tally),
+        Field::MaxCostUsd => budget::max_cost(evidence, tally),
+        Field::NumbersGrounded => grounding::numbers_grounded(evidence, tally),
+    }
+}

@@ -1,0 +1,142 @@
+//! What the model passed to the tools.
+
+use std::ops::ControlFlow;
+
+use serde_json::Value;
+
+use super::tally::{Check, Tally};
+use super::{Evidence, Field};
+use crate::case::{CallSelector, ParamAssertion, ParamCheck};
+use crate::pattern::Pattern;
+use crate::text::{quoted_list, shorten, text_form};
+use crate::token::{Resolved, TokenSources};
+use crate::trace::ToolCall;
+
+pub(super) fn tool_params(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let assertions = evidence.case.expect.tool_params.as_deref().unwrap_or_default();
+    for (index, assertion) in assertions.iter().enumerate() {
+        let check = check_param(assertion, evidence, tally);
+        tally.record_item(Field::ToolParams, index, check)?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn check_param(assertion: &ParamAssertion, evidence: Evidence<'_>, tally: &mut Tally) -> Check {
+    let calls: Vec<&ToolCall> = evidence.trace.tool_calls.iter().filter(|call| call.name == assertion.tool).collect();
+    let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
+        return Check::Skipped;
+    };
+    let wanted = match Wanted::resolve(assertion, evidence.tokens, tally) {
+        Ok(Some(wanted)) => wanted,
+        Ok(None) => return Check::Skipped,
+        Err(failure) => return Check::Failed(failure),
+    };
+    let test = |call: &ToolCall| test_call(assertion, &wanted, call);
+    let outcome = match assertion.call {
+        CallSelector::First => test(first),
+        CallSelector::Last => test(last),
+        CallSelector::All => calls.iter().try_for_each(|call| test(call)),
+        CallSelector::Any => {
+            let mut outcomes: Vec<_> = calls.iter().map(|call| test(call)).collect();
+            if outcomes.iter().any(Result::is_ok) { Ok(()) } else { outcomes.swap_remove(0) }
+        }
+        CallSelector::Number(number) => match calls.get(number) {
+            Some(call) => test(call),
+            None => Err(format!("there is no call number {number}: the tool was called {} times", calls.len())),
+        },
+    };
+    match outcome {
+        Ok(()) => Check::Held,
+        Err(what) => {
+            let scope = match assertion.call {
+                CallSelector::First => String::new(),
+                CallSelector::Last => " (last call)".to_owned(),
+                CallSelector::Any => format!(" (any of {} calls)", calls.len()),
+                CallSelector::All => format!(" (all of {} calls)", calls.len()),
+                CallSelector::Number(number) => format!(" (call {number})"),
+            };
+            Check::Failed(format!("{}.{}{scope}: {what}", assertion.tool, assertion.param_name))
+        }
+    }
+}
+
+/// What an argument is compared with, after its tokens were resolved.
+enum Wanted {
+    Presence,
+    Text(String),
+    List(Vec<String>),
+    Pattern(String, Pattern),
+}
+
+impl Wanted {
+    /// Returns nothing when the value's tokens have no value, so that nothing can be checked.
+    fn resolve(assertion: &ParamAssertion, tokens: &TokenSources, tally: &mut Tally) -> Result<Option<Self>, String> {
+        let value = match (&assertion.value, assertion.assertion.needs_value()) {
+            (Some(value), true) => value,
+            _ => return Ok(Some(Wanted::Presence)),
+        };
+        if assertion.assertion == ParamCheck::OneOf {
+            let list = tokens.resolve_list(value);
+            tally.unresolved(list.unresolved);
+            return Ok((!list.texts.is_empty()).then_some(Wanted::List(list.texts)));
+        }
+        let text = match tokens.resolve_value(value) {
+            Resolved::Text(text) => text,
+            Resolved::Unresolved(unresolved) => {
+                tally.unresolved(unresolved);
+                return Ok(None);
+            }
+        };
+        if assertion.assertion != ParamCheck::Matches {
+            return Ok(Some(Wanted::Text(text)));
+        }
+        match Pattern::compile(&text) {
+            Ok(pattern) => Ok(Some(Wanted::Pattern(text, pattern))),
+            Err(error) => Err(format!(
+                "{}.{}: /{text}/ is not a regular expression: {error}",
+                assertion.tool, assertion.param_name
+            )),
+        }
+    }
+}
+
+fn test_call(assertion: &ParamAssertion, wanted: &Wanted, call: &ToolCall) -> Result<(), String> {
+    let actual = call.params.get(&assertion.param_name);
+    if actual.is_none() && assertion.optional {
+        return Ok(());
+    }
+    match (assertion.assertion, actual) {
+        (ParamCheck::NotExists, None) => Ok(()),
+        (ParamCheck::NotExists, Some(value)) => Err(format!("expected no such parameter but got {}", shown(value))),
+        (ParamCheck::Exists, Some(_)) => Ok(()),
+        (_, None) => Err(format!("expected {} but the parameter is absent", expected(assertion.assertion, wanted))),
+        (check, Some(value)) => {
+            let text = text_form(value);
+            let held = match wanted {
+                Wanted::Presence => true,
+                Wanted::Text(wanted) if check == ParamCheck::Contains => text.contains(wanted.as_str()),
+                Wanted::Text(wanted) => text == *wanted,
+                Wanted::List(wanted) => wanted.iter().any(|one| text == *one),
+                Wanted::Pattern(_, pattern) => pattern.is_match(&text).map_err(|error| error.to_string())?,
+            };
+            if held {
+                return Ok(());
+            }
+            Err(format!("expected {} but got {}", expected(check, wanted), shown(value)))
+        }
+    }
+}
+
+fn expected(check: ParamCheck, wanted: &Wanted) -> String {
+    match wanted {
+        Wanted::Presence => "a value".to_owned(),
+        Wanted::Text(text) if check == ParamCheck::Contains => format!("a value that contains '{text}'"),
+        Wanted::Text(text) => format!("'{text}'"),
+        Wanted::List(texts) => format!("one of {}", quoted_list(texts)),
+        Wanted::Pattern(text, _) => format!("a value that matches /{text}/"),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    format!("'{}'", shorten(&text_form(value), 200))
+}

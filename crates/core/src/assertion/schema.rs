@@ -1,0 +1,65 @@
+//! JSON Schemas: of a tool's arguments, and of a response.
+
+use std::ops::ControlFlow;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use super::tally::{Check, Tally};
+use super::{Evidence, Field};
+use crate::text::shorten;
+
+/// How far a schema's own patterns may backtrack before the text counts as not matching.
+const BACKTRACK_LIMIT: usize = 100_000;
+
+/// Compiles a JSON Schema; nothing is ever fetched for it.
+pub fn compile_schema(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options()
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+        .build(schema)
+        .map_err(|error| shorten(&error.to_string(), 300).into_owned())
+}
+
+pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    if evidence.case.expect.tool_args_valid != Some(true) {
+        return ControlFlow::Continue(());
+    }
+    let Some(registry) = evidence.registry else {
+        tally.warn("toolArgsValid: there is no tool registry to take the schemas from".to_owned());
+        return tally.record(Field::ToolArgsValid, Check::Skipped);
+    };
+    let check = evidence.trace.tool_calls.iter().try_for_each(|call| {
+        let Some(tool) = registry.tool(&call.name) else {
+            return Err(format!("'{}' is not a tool of the registry", call.name));
+        };
+        let Some(schema) = &tool.input_schema else {
+            return Ok(());
+        };
+        let validator = compile_schema(schema)
+            .map_err(|error| format!("the registry's schema of '{}' is not a JSON Schema: {error}", call.name))?;
+        first_error(&validator, &Value::Object(call.params.clone()))
+            .map_err(|error| format!("the arguments of '{}' do not fit its schema: {error}", call.name))
+    });
+    tally.record(Field::ToolArgsValid, check.map_or_else(Check::Failed, |()| Check::Held))
+}
+
+pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let Some(schema) = &evidence.case.expect.response_json_schema else {
+        return ControlFlow::Continue(());
+    };
+    let check = serde_json::from_str::<Value>(&evidence.trace.response)
+        .map_err(|error| format!("expected JSON but the response is none: {error}"))
+        .and_then(|value| {
+            let validator = compile_schema(&Value::Object(schema.clone()))?;
+            first_error(&validator, &value).map_err(|error| format!("the response does not fit the schema: {error}"))
+        });
+    tally.record(Field::ResponseJsonSchema, check.map_or_else(Check::Failed, |()| Check::Held))
+}
+
+fn first_error(validator: &Validator, value: &Value) -> Result<(), String> {
+    validator.validate(value).map_err(|error| {
+        let at = error.instance_path().to_string();
+        let what = shorten(&error.to_string(), 300).into_owned();
+        if at.is_empty() { what } else { format!("{at}: {what}") }
+    })
+}

@@ -1,0 +1,48 @@
+//! One text for equal JSON: keys sorted, no white space, numbers as ECMAScript writes them.
+
+use serde_json::{Map, Value};
+
+use crate::hash::short_hash;
+use crate::text::text_form;
+
+/// Returns the canonical JSON of a value.
+pub fn canonical_json(value: &Value) -> String {
+    match sorted(value) {
+        Value::String(text) => Value::String(text).to_string(),
+        other => text_form(&other).into_owned(),
+    }
+}
+
+/// Returns the hash by which an edit of an immutable case is found.
+pub fn canonical_hash(value: &Value) -> String {
+    short_hash(canonical_json(value).as_bytes())
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            // As ECMAScript sorts: by UTF-16 code units.
+            keys.sort_by_cached_key(|key| key.encode_utf16().collect::<Vec<u16>>());
+            Value::Object(keys.into_iter().map(|key| (key.clone(), sorted(&map[key]))).collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn order_and_number_form_do_not_matter() {
+        let left = json!({"b": [1.0, {"y": 1, "x": "é"}], "a": null});
+        let right = json!({"a": null, "b": [1, {"x": "é", "y": 1.0}]});
+        assert_eq!(canonical_json(&left), r#"{"a":null,"b":[1,{"x":"é","y":1}]}"#);
+        assert_eq!(canonical_hash(&left), canonical_hash(&right));
+        assert_ne!(canonical_hash(&left), canonical_hash(&json!({})));
+    }
+}

@@ -1,0 +1,12 @@
+//! Eval files: the cases a suite is made of, and what each expects.
+
+mod expectation;
+mod file;
+mod read;
+mod read_expectation;
+mod tier;
+
+pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
+pub use file::{Case, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
+pub use read::{InvalidEvalFile, Origin};
+pub use tier::Tier;

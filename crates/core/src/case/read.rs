@@ -1,0 +1,306 @@
+//! Reads eval files, strictly: what is not understood is an error, never ignored.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::read_expectation::read_expectation;
+use super::{Case, Difficulty, EvalFile, Input, Metadata, Tier};
+use crate::hash::short_hash;
+use crate::source::{
+    Finding, ObjectReader, Path, Place, Position, Problems, Subject, SyntaxError, parse, read_count, read_object_map,
+    read_positive_count, read_string, read_word, type_name,
+};
+
+/// What a file's name says.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'o> {
+    /// The name without its folder: `get-weather.golden.json`.
+    pub file_name: &'o str,
+}
+
+impl Origin<'_> {
+    fn stem(&self) -> &str {
+        let name = self.file_name.strip_suffix(".json").unwrap_or(self.file_name);
+        match Tier::from_file_name(self.file_name) {
+            Some(_) => name.rsplit_once('.').map_or(name, |(stem, _)| stem),
+            None => name,
+        }
+    }
+}
+
+/// All that is wrong with an eval file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} in the eval file", count_problems(.findings.len()))]
+pub struct InvalidEvalFile {
+    pub findings: Vec<Finding>,
+}
+
+fn count_problems(count: usize) -> String {
+    match count {
+        1 => "1 problem".to_owned(),
+        _ => format!("{count} problems"),
+    }
+}
+
+impl EvalFile {
+    /// Reads an eval file's bytes.
+    pub fn read(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+            Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
+        };
+        let layout = Layout::of(text)?;
+        let mut problems = Problems::default();
+        let metadata = layout.metadata(&mut problems);
+        let cases = layout.cases(text, &mut problems)?;
+        if !problems.is_empty() {
+            let findings = problems.into_list().into_iter().map(|problem| Finding::locate(text, problem)).collect();
+            return Err(InvalidEvalFile { findings });
+        }
+        let declared = metadata.as_ref().and_then(|metadata| metadata.tier);
+        let tier = declared
+            .or_else(|| Tier::from_file_name(origin.file_name))
+            .or_else(|| Tier::from_ids(cases.iter().map(|case| case.id.as_str())))
+            .unwrap_or(Tier::Unknown);
+        let tool_name = metadata
+            .as_ref()
+            .and_then(|metadata| metadata.tool_name.clone())
+            .unwrap_or_else(|| origin.stem().to_owned());
+        Ok(Self { metadata, tier, tool_name, hash: short_hash(bytes), cases })
+    }
+}
+
+fn not_utf8(bytes: &[u8], valid_up_to: usize) -> InvalidEvalFile {
+    let text = String::from_utf8_lossy(&bytes[..valid_up_to]);
+    let finding = Finding {
+        place: Place { range: 0..0, position: Position::of(&text, valid_up_to) },
+        pointer: None,
+        case_id: None,
+        message: format!("the file is not UTF-8 text: byte {valid_up_to} begins no character"),
+        help: Some("save the file with UTF-8 encoding".to_owned()),
+    };
+    InvalidEvalFile { findings: vec![finding] }
+}
+
+fn syntax(text: &str, error: SyntaxError) -> InvalidEvalFile {
+    InvalidEvalFile { findings: vec![Finding::syntax(text, error)] }
+}
+
+/// The file cut into its parts, so that only one case at a time is held as a tree.
+struct Layout<'t> {
+    /// The envelope's members beside the cases; empty for a bare array.
+    envelope: Value,
+    bare: bool,
+    cases: Option<Vec<&'t RawValue>>,
+}
+
+impl<'t> Layout<'t> {
+    fn of(text: &'t str) -> Result<Self, InvalidEvalFile> {
+        let fail = |error: serde_json::Error| syntax(text, SyntaxError::new(text, &error));
+        let start = text.trim_start();
+        if start.starts_with('[') {
+            let cases = serde_json::from_str(text).map_err(fail)?;
+            return Ok(Self { envelope: Value::Object(Map::new()), bare: true, cases: Some(cases) });
+        }
+        if !start.starts_with('{') {
+            let envelope = parse(text).map_err(|error| syntax(text, error))?;
+            return Ok(Self { envelope, bare: false, cases: None });
+        }
+        let Members(members) = serde_json::from_str(text).map_err(fail)?;
+        let mut envelope = Map::new();
+        let mut cases = None;
+        for (key, raw) in members {
+            let offset = offset_in(text, raw.get());
+            if envelope.contains_key(&key) {
+                let message = format!("the key '{key}' stands twice in one object");
+                return Err(syntax(text, SyntaxError { offset, message }));
+            }
+            let value = if key == "cases" && raw.get().starts_with('[') {
+                cases = Some(serde_json::from_str(raw.get()).map_err(fail)?);
+                Value::Null
+            } else {
+                parse_part(text, raw)?
+            };
+            envelope.insert(key, value);
+        }
+        Ok(Self { envelope: Value::Object(envelope), bare: false, cases })
+    }
+
+    fn metadata(&self, problems: &mut Problems) -> Option<Metadata> {
+        let path = Path::Root;
+        if self.bare {
+            return None;
+        }
+        let mut object = ObjectReader::open(&self.envelope, &path, problems)?;
+        object.optional("$schema", &path, problems, read_string);
+        let metadata = object.nullable("metadata", &path, problems, read_metadata);
+        match (object.raw("cases"), &self.cases) {
+            (None, _) => problems.at(&path, "'cases' is missing"),
+            (Some(other), None) => {
+                let message = format!("'cases' must be an array, found {}", type_name(other));
+                problems.at(&path.key("cases"), message);
+            }
+            (Some(_), Some(_)) => {}
+        }
+        object.close(&path, problems);
+        metadata
+    }
+
+    fn cases(&self, text: &str, problems: &mut Problems) -> Result<Vec<Case>, InvalidEvalFile> {
+        let raws = self.cases.as_deref().unwrap_or_default();
+        let root = Path::Root;
+        let list = if self.bare { root } else { root.key("cases") };
+        let mut cases = Vec::with_capacity(raws.len());
+        let mut seen: HashMap<String, usize> = HashMap::with_capacity(raws.len());
+        let mut lines = LineCounter::default();
+        for (index, raw) in raws.iter().enumerate() {
+            let path = list.index(index);
+            let value = parse_part(text, raw)?;
+            let id = value.get("id").and_then(Value::as_str);
+            problems.in_case(id.map(str::to_owned));
+            let line = lines.advance_to(text, offset_in(text, raw.get()));
+            if let Some(id) = id
+                && let Some(first) = seen.insert(id.to_owned(), line)
+            {
+                let message = format!("the id '{id}' is taken: the case on line {first} has it");
+                problems.push(&path.key("id"), Subject::Value, message, None);
+            }
+            cases.extend(read_case(&value, line, &path, problems));
+        }
+        problems.in_case(None);
+        Ok(cases)
+    }
+}
+
+/// Counts lines forward, so that a long file is walked once.
+#[derive(Default)]
+struct LineCounter {
+    offset: usize,
+    newlines: usize,
+}
+
+impl LineCounter {
+    fn advance_to(&mut self, text: &str, offset: usize) -> usize {
+        let passed = &text.as_bytes()[self.offset..offset];
+        self.newlines += passed.iter().filter(|&&byte| byte == b'\n').count();
+        self.offset = offset;
+        self.newlines + 1
+    }
+}
+
+fn parse_part(text: &str, raw: &RawValue) -> Result<Value, InvalidEvalFile> {
+    parse(raw.get()).map_err(|error| {
+        let offset = offset_in(text, raw.get()) + error.offset;
+        syntax(text, SyntaxError { offset, ..error })
+    })
+}
+
+/// Returns where `part`, which was borrowed from `text`, begins in it.
+fn offset_in(text: &str, part: &str) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
+}
+
+/// An object's members in order, each still as text.
+struct Members<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = entries.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+fn read_metadata(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Metadata> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let metadata = Metadata {
+        tool_name: object.nullable("toolName", path, problems, read_string),
+        tool_version: object.nullable("toolVersion", path, problems, read_string),
+        description_hash: object.nullable("descriptionHash", path, problems, read_string),
+        description: object.nullable("description", path, problems, read_string),
+        registry_size: object.nullable("registrySize", path, problems, read_count),
+        generated_at: object.nullable("generatedAt", path, problems, read_string),
+        generated_by: object.nullable("generatedBy", path, problems, read_string),
+        tier: object.nullable("tier", path, problems, |value, path, problems| {
+            read_word(value, path, problems, &Tier::NAMED.map(Tier::name), Tier::from_name)
+        }),
+        overlap_map_version: object.nullable("overlapMapVersion", path, problems, read_string),
+        case_hashes: object.nullable("caseHashes", path, problems, read_hashes),
+    };
+    object.close(path, problems);
+    Some(metadata)
+}
+
+fn read_hashes(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
+    let map = read_object_map(value, path, problems)?;
+    let read = |(id, hash): (&String, &Value)| Some((id.clone(), read_string(hash, &path.key(id), problems)?));
+    map.iter().map(read).collect()
+}
+
+fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    if object.raw("rubric").is_some() {
+        let message = "rubric cases are not supported yet: they need a judge model".to_owned();
+        let help = "keep rubric cases in a file of their own and leave it out of the run".to_owned();
+        problems.push(&path.key("rubric"), Subject::Key, message, Some(help));
+        return None;
+    }
+    let id = object.required("id", path, problems, read_id);
+    let description = object.optional("description", path, problems, read_string).unwrap_or_default();
+    let difficulty = object.optional("difficulty", path, problems, |value, path, problems| {
+        read_word(value, path, problems, &Difficulty::ALL.map(Difficulty::name), Difficulty::from_name)
+    });
+    let created_at = object.optional("createdAt", path, problems, read_string);
+    let bug_ref = object.optional("bugRef", path, problems, read_string);
+    let input = object.required("input", path, problems, |value, path, problems| {
+        let mut input = ObjectReader::open(value, path, problems)?;
+        let message = input.required("message", path, problems, read_string);
+        input.close(path, problems);
+        Some(Input { message: message? })
+    });
+    let stubs = object.optional("stubs", path, problems, read_object_map);
+    let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
+    let expect = object.required("expect", path, problems, read_expectation);
+    object.close(path, problems);
+    Some(Case {
+        id: id?,
+        description,
+        difficulty,
+        created_at,
+        bug_ref,
+        input: input?,
+        stubs,
+        max_turns,
+        expect: expect?,
+        line,
+    })
+}
+
+fn read_id(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let id = read_string(value, path, problems)?;
+    if id.trim().is_empty() {
+        problems.at(path, "'id' is empty");
+        return None;
+    }
+    Some(id)
+}

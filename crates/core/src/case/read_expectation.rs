@@ -1,0 +1,204 @@
+//! Reads `expect`, strictly.
+
+use serde_json::Value;
+
+use super::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
+use crate::pattern::Pattern;
+use crate::source::{
+    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_positive_count,
+    read_positive_number, read_string, read_strings, read_word, type_name,
+};
+use crate::token;
+
+pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Expectation> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let expectation = Expectation {
+        tools_called: object.optional("toolsCalled", path, problems, read_tools),
+        tools_called_match: object.optional("toolsCalledMatch", path, problems, read_match),
+        tools_acceptable: object.optional("toolsAcceptable", path, problems, read_acceptable),
+        tools_not_called: object.optional("toolsNotCalled", path, problems, read_tools),
+        tool_params: object.optional("toolParams", path, problems, |value, path, problems| {
+            read_array(value, path, problems, read_param)
+        }),
+        no_tool_errors: object.optional("noToolErrors", path, problems, read_bool),
+        response_non_empty: object.optional("responseNonEmpty", path, problems, read_bool),
+        response_contains: object.optional("responseContains", path, problems, read_strings),
+        response_contains_any: object.optional("responseContainsAny", path, problems, |value, path, problems| {
+            read_array(value, path, problems, read_group)
+        }),
+        response_not_contains: object.optional("responseNotContains", path, problems, read_strings),
+        response_matches: object.optional("responseMatches", path, problems, |value, path, problems| {
+            read_array(value, path, problems, |value, path, problems| {
+                let pattern = read_string(value, path, problems)?;
+                check_pattern(&pattern, path, problems)?;
+                Some(pattern)
+            })
+        }),
+        max_latency_ms: object.optional("maxLatencyMs", path, problems, read_positive_number),
+        max_tokens: object.optional("maxTokens", path, problems, read_positive_count),
+        tool_order: object.optional("toolOrder", path, problems, |value, path, problems| {
+            read_array(value, path, problems, read_pair)
+        }),
+        min_tool_calls: object.optional("minToolCalls", path, problems, read_count),
+        max_tool_calls: object.optional("maxToolCalls", path, problems, read_count),
+        tool_args_valid: object.optional("toolArgsValid", path, problems, read_bool),
+        response_json_schema: object.optional("responseJsonSchema", path, problems, |value, path, problems| {
+            let schema = read_object_map(value, path, problems)?;
+            if let Err(error) = crate::assertion::compile_schema(value) {
+                problems.at(path, format!("{} is not a JSON Schema: {error}", path.name()));
+                return None;
+            }
+            Some(schema)
+        }),
+        min_length: object.optional("minLength", path, problems, read_count),
+        max_length: object.optional("maxLength", path, problems, read_count),
+        max_cost_usd: object.optional("maxCostUsd", path, problems, read_positive_number),
+        numbers_grounded: object.optional("numbersGrounded", path, problems, read_bool),
+    };
+    if object.raw("evals").is_some() {
+        let message = "Python eval functions in a case are not supported yet".to_owned();
+        problems.push(&path.key("evals"), Subject::Key, message, None);
+    }
+    object.close(path, problems);
+    if expectation.tools_called_match.is_some() && expectation.tools_called.is_none() {
+        let message = "'toolsCalledMatch' says how to compare 'toolsCalled', which is missing".to_owned();
+        problems.push(&path.key("toolsCalledMatch"), Subject::Key, message, None);
+    }
+    Some(expectation)
+}
+
+fn check_pattern(pattern: &str, path: &Path<'_>, problems: &mut Problems) -> Option<()> {
+    match Pattern::compile(pattern) {
+        Ok(_) => Some(()),
+        Err(error) => {
+            problems.at(path, format!("{} is not a regular expression: {error}", path.name()));
+            None
+        }
+    }
+}
+
+fn read_match(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ToolsCalledMatch> {
+    read_word(value, path, problems, &ToolsCalledMatch::NAMES, ToolsCalledMatch::from_name)
+}
+
+/// Reads tool names where "no tool" has no meaning.
+fn read_tools(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    let tools = read_strings(value, path, problems)?;
+    for (index, tool) in tools.iter().enumerate() {
+        read_tool_name(tool, &path.index(index), problems);
+    }
+    Some(tools)
+}
+
+fn read_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
+    if tool == NO_TOOL {
+        let help = "for no tool at all write \"toolsCalled\": [] or \"toolsAcceptable\": [[\"__none__\"]]".to_owned();
+        let message = format!("'{NO_TOOL}' can only stand in 'toolsAcceptable'");
+        problems.push(path, Subject::Value, message, Some(help));
+    }
+}
+
+fn read_acceptable(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<Vec<String>>> {
+    let sets = read_array(value, path, problems, |value, path, problems| {
+        let set = read_strings(value, path, problems)?;
+        if set.len() > 1 && set.iter().any(|tool| tool == NO_TOOL) {
+            problems.at(path, format!("'{NO_TOOL}' means that no tool is called, so it stands alone in its set"));
+            return None;
+        }
+        Some(set)
+    })?;
+    if sets.is_empty() {
+        let help = "for no tool at all write [[\"__none__\"]]".to_owned();
+        let message = "'toolsAcceptable' needs at least one set".to_owned();
+        problems.push(path, Subject::Value, message, Some(help));
+        return None;
+    }
+    Some(sets)
+}
+
+fn read_group(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    let group = read_strings(value, path, problems)?;
+    if group.is_empty() {
+        problems.at(path, format!("{} is an empty group, which nothing can satisfy", path.name()));
+        return None;
+    }
+    Some(group)
+}
+
+fn read_pair(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<(String, String)> {
+    let tools = read_tools(value, path, problems)?;
+    let count = tools.len();
+    let Ok([before, after]) = <[String; 2]>::try_from(tools) else {
+        problems.at(path, format!("{} must be a pair of tools, found {count}", path.name()));
+        return None;
+    };
+    Some((before, after))
+}
+
+fn read_param(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ParamAssertion> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let tool = object.required("tool", path, problems, read_string);
+    let param_name = object.required("paramName", path, problems, read_string);
+    let assertion = object.required("assertion", path, problems, |value, path, problems| {
+        read_word(value, path, problems, &ParamCheck::NAMES, ParamCheck::from_name)
+    });
+    let expected = object.raw("value").cloned();
+    let call = object.optional("call", path, problems, read_call).unwrap_or_default();
+    let optional = object.optional("optional", path, problems, read_bool).unwrap_or_default();
+    object.close(path, problems);
+    let (tool, param_name, assertion) = (tool?, param_name?, assertion?);
+    read_tool_name(&tool, &path.key("tool"), problems);
+    match &expected {
+        None if assertion.needs_value() => {
+            let name = ParamCheck::NAMES[assertion as usize];
+            problems.at(path, format!("'value' is missing: the assertion '{name}' needs one"));
+            return None;
+        }
+        None => {}
+        Some(expected) => check_param_value(assertion, expected, &path.key("value"), problems)?,
+    }
+    Some(ParamAssertion { tool, param_name, assertion, value: expected, call, optional })
+}
+
+fn check_param_value(assertion: ParamCheck, value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<()> {
+    match (assertion, value) {
+        (ParamCheck::OneOf, Value::Array(items)) if items.is_empty() => {
+            problems.at(path, "'value' is an empty list, which nothing can satisfy");
+            None
+        }
+        (ParamCheck::OneOf, Value::Array(_)) => Some(()),
+        (ParamCheck::OneOf, Value::String(text)) if token::is_single(text) => Some(()),
+        (ParamCheck::OneOf, other) => {
+            let message = format!("'value' must be an array or one token for 'oneOf', found {}", type_name(other));
+            problems.at(path, message);
+            None
+        }
+        // A pattern with tokens is only known when it runs.
+        (ParamCheck::Matches, Value::String(pattern)) if token::holds_token(pattern) => Some(()),
+        (ParamCheck::Matches, Value::String(pattern)) => check_pattern(pattern, path, problems),
+        (ParamCheck::Matches, other) => {
+            problems.at(path, format!("'value' must be a pattern for 'matches', found {}", type_name(other)));
+            None
+        }
+        _ => Some(()),
+    }
+}
+
+fn read_call(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<CallSelector> {
+    if value.is_number() {
+        let number = read_count(value, path, problems)?;
+        return usize::try_from(number).ok().map(CallSelector::Number);
+    }
+    if value.is_string() {
+        return read_word(value, path, problems, &CallSelector::NAMES, CallSelector::from_name);
+    }
+    problems.at(
+        path,
+        format!(
+            "'call' must be one of {} or a number from 0, found {}",
+            CallSelector::NAMES.join(", "),
+            type_name(value)
+        ),
+    );
+    None
+}

@@ -1,0 +1,72 @@
+//! Which kind of suite a file is.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kind of a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    Golden,
+    Labeled,
+    Regression,
+    Rubric,
+    #[serde(other)]
+    Unknown,
+}
+
+impl Tier {
+    /// The tiers that a file can name.
+    pub const NAMED: [Tier; 4] = [Tier::Golden, Tier::Labeled, Tier::Regression, Tier::Rubric];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Golden => "golden",
+            Tier::Labeled => "labeled",
+            Tier::Regression => "regression",
+            Tier::Rubric => "rubric",
+            Tier::Unknown => "unknown",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMED.into_iter().find(|tier| tier.name() == name)
+    }
+
+    /// Reads the middle part of `x.golden.json`.
+    pub fn from_file_name(name: &str) -> Option<Self> {
+        let stem = name.strip_suffix(".json")?;
+        let (_, middle) = stem.rsplit_once('.')?;
+        Self::from_name(middle)
+    }
+
+    /// Returns the tier whose prefix all ids carry.
+    pub fn from_ids<'i>(mut ids: impl Iterator<Item = &'i str>) -> Option<Self> {
+        let first = Self::from_id(ids.next()?)?;
+        ids.all(|id| Self::from_id(id) == Some(first)).then_some(first)
+    }
+
+    fn from_id(id: &str) -> Option<Self> {
+        [Tier::Golden, Tier::Labeled, Tier::Regression]
+            .into_iter()
+            .find(|tier| tier.id_prefix().is_some_and(|prefix| id.starts_with(prefix)))
+    }
+
+    /// Returns what ids of this tier begin with.
+    pub fn id_prefix(self) -> Option<&'static str> {
+        match self {
+            Tier::Golden => Some("gs-"),
+            Tier::Labeled => Some("ls-"),
+            Tier::Regression => Some("rg-"),
+            Tier::Rubric | Tier::Unknown => None,
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}

@@ -1,0 +1,90 @@
+//! What happens in a run, one after the other: the only thing that reporters see.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::case::Tier;
+use crate::result::{CaseResult, SuiteResult};
+use crate::staleness::Staleness;
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RunEvent {
+    RunStarted {
+        run_id: String,
+        /// In the order in which they are reported.
+        suites: Vec<Arc<SuiteHeader>>,
+        total_cases: usize,
+    },
+    /// In order of completion; `index` is the case's place among the suite's selected cases.
+    CaseFinished {
+        suite: usize,
+        index: usize,
+        result: Arc<CaseResult>,
+    },
+    /// In the suites' order; every case of the suite that ran was reported before.
+    SuiteFinished {
+        suite: usize,
+        result: Arc<SuiteResult>,
+    },
+    RunFinished {
+        run_id: String,
+        totals: RunTotals,
+    },
+}
+
+/// What is known of a suite before it runs.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuiteHeader {
+    /// As the person named it.
+    pub path: String,
+    pub tool_name: String,
+    pub tier: Tier,
+    pub selected: usize,
+    /// The line of each selected case, in order.
+    #[serde(skip)]
+    pub lines: Vec<usize>,
+    #[serde(skip)]
+    pub staleness: Vec<Staleness>,
+    /// For columns that fit before the first case has ended.
+    #[serde(skip)]
+    pub widest_id: String,
+}
+
+/// The numbers of a whole run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunTotals {
+    pub suites: usize,
+    pub cases: usize,
+    pub passed: usize,
+    /// Cases that did not pass, errored ones too.
+    pub failed: usize,
+    pub errored: usize,
+    pub vacuous: usize,
+    pub not_run: usize,
+    pub skipped_assertions: usize,
+    pub regressions: usize,
+    pub new_passes: usize,
+    pub wall_clock_ms: u64,
+    pub interrupted: bool,
+}
+
+impl RunTotals {
+    pub fn add(&mut self, result: &SuiteResult) {
+        let summary = &result.summary;
+        self.suites += 1;
+        self.cases += summary.total_cases;
+        self.passed += summary.passed;
+        self.failed += summary.failed;
+        self.errored += summary.errored;
+        self.vacuous += summary.vacuous;
+        self.not_run += summary.not_run;
+        self.skipped_assertions += summary.skipped_assertions;
+        self.regressions += result.regressions.len();
+        self.new_passes += result.new_passes.len();
+    }
+}

@@ -1,0 +1,46 @@
+//! Exit codes: a promise to scripts, the same for every command.
+
+use crate::event::RunTotals;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// Everything passed.
+    Success,
+    /// A case failed or regressed, or a gate did not hold.
+    Failed,
+    /// Usage, configuration or input is invalid; nothing was run.
+    Invalid,
+    /// Something errored, so that there is no verdict.
+    Errored,
+    /// Nothing was selected.
+    NothingSelected,
+    /// Interrupted; what had finished was written.
+    Interrupted,
+}
+
+impl ExitStatus {
+    pub fn code(self) -> u8 {
+        match self {
+            ExitStatus::Success => 0,
+            ExitStatus::Failed => 1,
+            ExitStatus::Invalid => 2,
+            ExitStatus::Errored => 3,
+            ExitStatus::NothingSelected => 4,
+            ExitStatus::Interrupted => 130,
+        }
+    }
+
+    /// Returns how a run ended: an error ranks above a failure, since it hides one.
+    pub fn of_run(totals: &RunTotals) -> Self {
+        if totals.interrupted {
+            ExitStatus::Interrupted
+        } else if totals.errored > 0 {
+            ExitStatus::Errored
+        } else if totals.failed > 0 || totals.regressions > 0 {
+            ExitStatus::Failed
+        } else {
+            ExitStatus::Success
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The pure heart of karat: cases, tokens, assertions, verdicts, results, and the ports that others implement.
+//!
+//! Nothing here touches files, the network, the clock, the environment or an async runtime.
+
+pub mod assertion;
+pub mod canonical;
+pub mod case;
+pub mod diff;
+pub mod event;
+pub mod exit;
+pub mod hash;
+pub mod lint;
+pub mod pattern;
+pub mod port;
+pub mod redact;
+pub mod registry;
+pub mod result;
+pub mod source;
+pub mod staleness;
+pub mod text;
+pub mod token;
+pub mod tokenizer;
+pub mod trace;

@@ -1,0 +1,133 @@
+//! Sets of UTF-16 code units, and case folding over them.
+
+use std::sync::LazyLock;
+
+/// A range of code units, both ends included.
+pub(super) type UnitRange = (u16, u16);
+
+/// What `\d` matches.
+pub(super) const DIGIT: &[UnitRange] = &[(0x30, 0x39)];
+
+/// What `\w` matches.
+pub(super) const WORD: &[UnitRange] = &[(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)];
+
+/// What `\s` matches: ECMAScript's white space and line terminators.
+pub(super) const SPACE: &[UnitRange] = &[
+    (0x09, 0x0D),
+    (0x20, 0x20),
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x2028, 0x2029),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+    (0xFEFF, 0xFEFF),
+];
+
+/// What `.` does not match.
+pub(super) const LINE_TERMINATOR: &[UnitRange] = &[(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)];
+
+/// A set of code units.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct UnitSet {
+    /// The members below 128 as bits, since most texts are mostly ASCII.
+    ascii: u128,
+    /// All members, as sorted ranges that neither overlap nor touch.
+    ranges: Vec<UnitRange>,
+}
+
+impl UnitSet {
+    /// Makes the set of the units in any of the ranges.
+    pub(super) fn new(mut ranges: Vec<UnitRange>) -> Self {
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, kept| {
+            let joins = next.0 <= kept.1.saturating_add(1);
+            if joins {
+                kept.1 = kept.1.max(next.1);
+            }
+            joins
+        });
+        let ascii = (0..128).filter(|&unit| in_ranges(&ranges, unit)).map(|unit| 1 << unit).sum();
+        Self { ascii, ranges }
+    }
+
+    /// Reports whether the unit is in the set.
+    #[inline]
+    pub(super) fn contains(&self, unit: u16) -> bool {
+        if unit < 128 { self.ascii >> unit & 1 == 1 } else { in_ranges(&self.ranges, unit) }
+    }
+
+    /// Returns the only member of a set of one.
+    pub(super) fn single(&self) -> Option<u16> {
+        match self.ranges[..] {
+            [(first, last)] if first == last => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Returns the set's members as ranges.
+    pub(super) fn ranges(&self) -> &[UnitRange] {
+        &self.ranges
+    }
+
+    /// Makes the set of all other units.
+    pub(super) fn inverted(&self) -> Self {
+        let mut gaps = Vec::with_capacity(self.ranges.len() + 1);
+        let mut free = Some(0);
+        for &(first, last) in &self.ranges {
+            if let Some(start) = free.filter(|&start| start < first) {
+                gaps.push((start, first - 1));
+            }
+            free = last.checked_add(1);
+        }
+        gaps.extend(free.map(|start| (start, u16::MAX)));
+        Self::new(gaps)
+    }
+
+    /// Adds every unit that differs only in case from a member.
+    pub(super) fn closed_over_case(self) -> Self {
+        let grown = |set: Self, from: fn(&UnitRange) -> UnitRange| {
+            let added = CASE_PAIRS.iter().map(from);
+            let added = added.filter(|&(present, _)| set.contains(present));
+            let added = added.map(|(_, absent)| (absent, absent)).collect::<Vec<_>>();
+            Self::new([set.ranges, added].concat())
+        };
+        // First the canonical form of every member, then whatever shares that form.
+        grown(grown(self, |&pair| pair), |&(unit, canonical)| (canonical, unit))
+    }
+}
+
+/// Reports whether sorted, disjoint ranges hold the unit.
+fn in_ranges(ranges: &[UnitRange], unit: u16) -> bool {
+    let after = ranges.partition_point(|&(first, _)| first <= unit);
+    after > 0 && unit <= ranges[after - 1].1
+}
+
+/// The units that canonicalize to another one, with that one.
+static CASE_PAIRS: LazyLock<Vec<(u16, u16)>> = LazyLock::new(|| {
+    let pairs = (0..=u16::MAX).map(|unit| (unit, canonicalize(unit)));
+    pairs.filter(|(unit, canonical)| unit != canonical).collect()
+});
+
+/// Maps a unit to the form that represents all its cases: ECMAScript's Canonicalize without `u`.
+pub(super) fn canonicalize(unit: u16) -> u16 {
+    let Some(character) = char::from_u32(u32::from(unit)) else {
+        return unit;
+    };
+    let mut upper = character.to_uppercase();
+    match (upper.next().map(|upper| u16::try_from(u32::from(upper))), upper.next()) {
+        (Some(Ok(upper)), None) if unit < 128 || upper >= 128 => upper,
+        _ => unit,
+    }
+}
+
+/// Reports whether the unit is one that `\w` matches.
+pub(super) fn is_word(unit: u16) -> bool {
+    in_ranges(WORD, unit)
+}
+
+/// Reports whether the unit ends a line.
+pub(super) fn is_line_terminator(unit: u16) -> bool {
+    in_ranges(LINE_TERMINATOR, unit)
+}

@@ -1,0 +1,130 @@
+//! Matches a program without back-references by following all its states at once.
+//!
+//! Without back-references, whether there is a match depends only on which (instruction, position)
+//! pairs can be reached, so each is visited at most once: states advance together, one code unit
+//! at a time. An iteration of a loop that reads nothing leads back to a pair already visited, so
+//! ECMAScript's rule against empty iterations needs no bookkeeping.
+//!
+//! A look-around is a property of a position. It is worked out for all positions beforehand, in
+//! one pass over the text: a look-behind reads forward and holds wherever a match that began
+//! anywhere ends, and a look-ahead is the same thing backward. (That is why the compiler turns the
+//! direction of look-arounds around for this engine.)
+
+use super::{
+    Exhausted,
+    program::{Budget, Entry, Instruction, Program, next_unit, offset},
+};
+
+/// Reports whether the program matches anywhere in the text.
+pub(super) fn is_match(program: &Program, text: &[u16], budget: &mut Budget) -> Result<bool, Exhausted> {
+    let mut simulation = Simulation {
+        program,
+        text,
+        budget,
+        holding: Vec::with_capacity(program.looks.len()),
+        seen: vec![0; program.code.len()],
+        round: 0,
+    };
+    for look in &program.looks {
+        // Also bounds the memory these take.
+        simulation.budget.spend(text.len())?;
+        let mut positions = vec![0_u64; text.len() / 64 + 1];
+        simulation.run(look, |position| {
+            positions[position / 64] |= 1 << (position % 64);
+            false
+        })?;
+        simulation.holding.push(positions);
+    }
+    simulation.run(&program.main, |_| true)
+}
+
+struct Simulation<'a> {
+    program: &'a Program,
+    text: &'a [u16],
+    budget: &'a mut Budget,
+    /// For each look-around, a bit per position where it matches.
+    holding: Vec<Vec<u64>>,
+    /// For each instruction, the last round in which it was visited.
+    seen: Vec<usize>,
+    /// The number of the current position among all those visited so far.
+    round: usize,
+}
+
+impl Simulation<'_> {
+    /// Finds the positions where a match ends that began anywhere, until told to stop at one.
+    fn run(&mut self, entry: &Entry, mut stop_at: impl FnMut(usize) -> bool) -> Result<bool, Exhausted> {
+        let mut position = if entry.backward { self.text.len() } else { 0 };
+        let mut states = vec![entry.start];
+        let mut next_states = Vec::new();
+        loop {
+            if self.advance(&mut states, position, &mut next_states)? && stop_at(position) {
+                return Ok(true);
+            }
+            std::mem::swap(&mut states, &mut next_states);
+            loop {
+                let Some((_, next)) = next_unit(self.text, position, entry.backward) else {
+                    return Ok(false);
+                };
+                position = next;
+                let begins = entry.may_begin(self.text, position);
+                if begins {
+                    states.push(entry.start);
+                }
+                if !states.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Follows the states at a position, draining them, to those after the next code unit.
+    /// Reports whether one of them is a match.
+    fn advance(
+        &mut self,
+        states: &mut Vec<usize>,
+        position: usize,
+        next_states: &mut Vec<usize>,
+    ) -> Result<bool, Exhausted> {
+        let mut matched = false;
+        self.round += 1;
+        while let Some(mut at) = states.pop() {
+            loop {
+                self.budget.spend(1)?;
+                if std::mem::replace(&mut self.seen[at], self.round) == self.round {
+                    break;
+                }
+                let goes_on = match self.program.code[at] {
+                    Instruction::Split { first, second } => {
+                        states.push(offset(at, second));
+                        at = offset(at, first);
+                        continue;
+                    }
+                    Instruction::Jump(distance) => {
+                        at = offset(at, distance);
+                        continue;
+                    }
+                    Instruction::Assert(assertion) => assertion.holds(self.text, position),
+                    Instruction::Look { look, negative } => {
+                        let bits = self.holding[look as usize][position / 64];
+                        (bits >> (position % 64) & 1 == 1) != negative
+                    }
+                    Instruction::Match => {
+                        matched = true;
+                        false
+                    }
+                    reading => {
+                        if self.program.read(reading, self.text, position).is_some() {
+                            next_states.push(at + 1);
+                        }
+                        false
+                    }
+                };
+                if !goes_on {
+                    break;
+                }
+                at += 1;
+            }
+        }
+        Ok(matched)
+    }
+}

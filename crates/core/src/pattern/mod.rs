@@ -1,0 +1,102 @@
+//! Tests texts against ECMAScript regular expressions within a fixed number of steps.
+//!
+//! A [`Pattern`] means what `new RegExp(source).test(text)` means in JavaScript: no flags, Annex B
+//! syntax, UTF-16 code units, a match anywhere in the text. What differs is the cost: JavaScript
+//! engines may backtrack for longer than anyone waits, while a pattern here either answers or says
+//! that it gave up, and does the same on every machine because it counts steps, not time.
+//!
+//! Since only "is there a match" is asked, the order in which a backtracking engine would try the
+//! ways to match does not show, and neither do captures unless a back-reference reads them. So
+//! there are three ways to answer:
+//!
+//! - a plain literal is a substring search;
+//! - a pattern without back-references is simulated with all its states at once ([`linear`]), in
+//!   time proportional to program × text, which makes `^(a+)+$` harmless;
+//! - a pattern with back-references is matched by backtracking ([`backtrack`]), which has no good
+//!   bound but the budget.
+
+mod backtrack;
+mod class;
+mod compile;
+mod linear;
+mod program;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use program::{Budget, Program};
+use thiserror::Error;
+
+/// A compiled ECMAScript regular expression.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    engine: Engine,
+}
+
+/// The way a pattern is matched, chosen once when it is compiled.
+#[derive(Debug, Clone)]
+enum Engine {
+    Literal(String),
+    Linear(Program),
+    Backtracking(Program),
+}
+
+impl Pattern {
+    /// Compiles a pattern as `new RegExp(source)` would.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error where JavaScript would throw a `SyntaxError`, and for patterns past the
+    /// limits on length, nesting and repetition.
+    pub fn compile(source: &str) -> Result<Self, PatternError> {
+        let source = source::prepare(source)?;
+        compile::compile(&source).map(|engine| Self { engine })
+    }
+
+    /// Reports whether the pattern matches anywhere in the text.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Exhausted`] when the answer would take more steps than the budget allows.
+    pub fn is_match(&self, text: &str) -> Result<bool, Exhausted> {
+        let units = || text.encode_utf16().collect::<Vec<u16>>();
+        match &self.engine {
+            // In well-formed text, a well-formed literal occurs at the same places whether one
+            // compares code units or bytes.
+            Engine::Literal(literal) => Ok(text.contains(literal.as_str())),
+            Engine::Linear(program) => {
+                let units = units();
+                linear::is_match(program, &units, &mut Budget::for_text(units.len()))
+            }
+            Engine::Backtracking(program) => {
+                let units = units();
+                backtrack::is_match(program, &units, &mut Budget::for_text(units.len()))
+            }
+        }
+    }
+}
+
+/// Why a pattern cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PatternError {
+    /// The source is not a regular expression in JavaScript either.
+    #[error("{0}")]
+    Syntax(String),
+    /// The source is too long.
+    #[error("longer than {} bytes", source::LENGTH_LIMIT)]
+    TooLong,
+    /// Groups are nested too deeply.
+    #[error("groups nested more than {} deep", source::DEPTH_LIMIT)]
+    TooDeep,
+    /// The program is too large, which takes counted repetition.
+    #[error("too large once its counted repetitions are written out")]
+    TooLarge,
+}
+
+/// The step budget ran out before the answer was known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("gave up after {steps} steps: the pattern backtracks without end")]
+pub struct Exhausted {
+    /// The number of steps taken.
+    pub steps: u64,
+}

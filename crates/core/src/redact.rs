@@ -1,0 +1,185 @@
+//! Keeps secrets out of everything that is written.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+/// What stands in a secret's place.
+pub const MASK: &str = "***";
+
+/// Shorter values are no secrets, and to mask them would garble every text.
+const SHORTEST: usize = 4;
+
+/// The secrets of this run.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// Longest first, so that a secret that holds another goes whole.
+    secrets: Vec<String>,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Redactor({} secrets)", self.secrets.len())
+    }
+}
+
+impl Redactor {
+    /// Adds a secret.
+    pub fn add(&mut self, secret: &str) {
+        let secret = secret.trim();
+        if secret.chars().count() < SHORTEST || self.secrets.iter().any(|known| known == secret) {
+            return;
+        }
+        self.secrets.push(secret.to_owned());
+        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// Masks every secret in a text.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut out = Cow::Borrowed(text);
+        for secret in &self.secrets {
+            if out.contains(secret.as_str()) {
+                out = Cow::Owned(out.replace(secret.as_str(), MASK));
+            }
+        }
+        out
+    }
+
+    pub fn string(&self, text: &mut String) {
+        if let Cow::Owned(masked) = self.text(text) {
+            *text = masked;
+        }
+    }
+
+    /// Masks every secret in a value's texts and keys.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.string(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(map) => self.map(map),
+            Value::Number(_) => {
+                let text = value.to_string();
+                if let Cow::Owned(masked) = self.text(&text) {
+                    *value = Value::String(masked);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    pub fn map(&self, map: &mut Map<String, Value>) {
+        if map.keys().any(|key| matches!(self.text(key), Cow::Owned(_))) {
+            *map = std::mem::take(map).into_iter().map(|(key, value)| (self.text(&key).into_owned(), value)).collect();
+        }
+        map.values_mut().for_each(|value| self.value(value));
+    }
+
+    /// Takes note of everything in a configuration value that looks like a key.
+    pub fn learn(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::String(text) => self.learn_text(name, text),
+            Value::Array(items) => items.iter().for_each(|item| self.learn(name, item)),
+            Value::Object(map) => map.iter().for_each(|(key, item)| self.learn(key, item)),
+            Value::Number(_) | Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn learn_text(&mut self, name: &str, text: &str) {
+        if is_secret_name(name) {
+            // A scheme before the secret is none: `Bearer abc`.
+            self.add(text.rsplit(' ').next().unwrap_or(text));
+            self.add(text);
+        }
+        for word in text.split(|character: char| character.is_whitespace() || "\"'=,;&?/@".contains(character)) {
+            if is_secret_shape(word) {
+                self.add(word);
+            }
+        }
+        self.learn_url(text);
+    }
+
+    /// Learns the password and the telling query values of a URL.
+    fn learn_url(&mut self, text: &str) {
+        let Some((_, rest)) = text.split_once("://") else {
+            return;
+        };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        if let Some((user, _)) = authority.rsplit_once('@') {
+            self.add(user.split_once(':').map_or(user, |(_, password)| password));
+        }
+        let query = rest.split_once('?').map_or("", |(_, query)| query);
+        for (key, value) in query.split(['&', '#']).filter_map(|pair| pair.split_once('=')) {
+            if is_secret_name(key) {
+                self.add(value);
+            }
+        }
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_lowercase().replace(['-', '_'], "");
+    let telling = ["apikey", "secret", "password", "passwd", "authorization", "cookie", "credential", "accesskey"];
+    telling.iter().any(|word| name.contains(word))
+        || name.ends_with("token")
+        || name.ends_with("key")
+        || name == "auth"
+        || name == "sig"
+}
+
+fn is_secret_shape(word: &str) -> bool {
+    let starts = [
+        "sk-",
+        "sk_",
+        "pk-",
+        "pk_",
+        "ghp_",
+        "gho_",
+        "ghs_",
+        "github_pat_",
+        "glpat-",
+        "xoxb-",
+        "xoxp-",
+        "AKIA",
+        "AIza",
+        "eyJ",
+        "hf_",
+    ];
+    word.len() >= 16
+        && starts.iter().any(|start| word.starts_with(start))
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!({"headers": {"Authorization": "Bearer abc-123-def"}}), "got abc-123-def", "got ***")]
+    #[case(json!({"headers": {"x-api-key": "hunter2"}}), "hunter2!", "***!")]
+    #[case(json!({"agentEndpoint": "https://me:p4ssword@host/chat?api_key=zzzz9&q=1"}), "p4ssword zzzz9 me q=1", "*** *** me q=1")]
+    #[case(json!({"note": "use sk-proj-0123456789abcdef please"}), "sk-proj-0123456789abcdef", "***")]
+    #[case(json!({"maxTokens": "plain words", "outputDir": "evals/results"}), "plain words evals/results", "plain words evals/results")]
+    fn learns_what_looks_like_a_key(#[case] config: Value, #[case] text: &str, #[case] expected: &str) {
+        let mut redactor = Redactor::default();
+        redactor.learn("", &config);
+        assert_eq!(redactor.text(text), expected);
+    }
+
+    #[test]
+    fn masks_values_keys_and_numbers() {
+        let mut redactor = Redactor::default();
+        redactor.add("12345678");
+        redactor.add("1234");
+        redactor.add("abc");
+        let mut value = json!({"k12345678": [12345678, "x1234y", "abc"], "n": 5});
+        redactor.value(&mut value);
+        assert_eq!(value, json!({"k***": ["***", "x***y", "abc"], "n": 5}));
+    }
+}

@@ -1,0 +1,313 @@
+//! Values to types, strictly: unknown keys, wrong types and missing members are collected, not thrown.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// Whether a problem is with a member's key or with its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    Key,
+    Value,
+}
+
+/// Something wrong at a JSON pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub pointer: String,
+    pub subject: Subject,
+    pub case_id: Option<String>,
+    /// A lower-case fragment.
+    pub message: String,
+    pub help: Option<String>,
+}
+
+/// All that is wrong with one text.
+#[derive(Debug, Default)]
+pub struct Problems {
+    list: Vec<Problem>,
+    case_id: Option<String>,
+}
+
+impl Problems {
+    /// Names the case that the following problems belong to.
+    pub fn in_case(&mut self, id: Option<String>) {
+        self.case_id = id;
+    }
+
+    pub fn at(&mut self, path: &Path<'_>, message: impl Into<String>) {
+        self.push(path, Subject::Value, message.into(), None);
+    }
+
+    pub fn push(&mut self, path: &Path<'_>, subject: Subject, message: String, help: Option<String>) {
+        self.list.push(Problem { pointer: path.to_string(), subject, case_id: self.case_id.clone(), message, help });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn into_list(self) -> Vec<Problem> {
+        self.list
+    }
+}
+
+/// The way from the root to a value, kept on the stack; its text is the JSON pointer.
+#[derive(Debug, Clone, Copy)]
+pub enum Path<'p> {
+    Root,
+    Key(&'p Path<'p>, &'p str),
+    Index(&'p Path<'p>, usize),
+}
+
+impl Path<'_> {
+    pub fn key<'p>(&'p self, key: &'p str) -> Path<'p> {
+        Path::Key(self, key)
+    }
+
+    pub fn index(&self, index: usize) -> Path<'_> {
+        Path::Index(self, index)
+    }
+
+    /// Returns the name a message calls this value by: its key, or its list's key and number.
+    pub fn name(&self) -> String {
+        match self {
+            Path::Root => "the file".to_owned(),
+            Path::Key(_, key) => format!("'{key}'"),
+            Path::Index(parent, index) => format!("{}[{index}]", parent.name()),
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Root => Ok(()),
+            Path::Key(parent, key) => {
+                write!(out, "{parent}/{}", key.replace('~', "~0").replace('/', "~1"))
+            }
+            Path::Index(parent, index) => write!(out, "{parent}/{index}"),
+        }
+    }
+}
+
+/// Reads an object member by member and remembers which keys exist.
+pub struct ObjectReader<'v> {
+    map: &'v Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl<'v> ObjectReader<'v> {
+    /// Begins to read an object; anything else is a problem.
+    pub fn open(value: &'v Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let Value::Object(map) = value else {
+            wrong_type(value, "an object", path, problems);
+            return None;
+        };
+        Some(Self { map, known: Vec::new() })
+    }
+
+    /// Returns the raw member, and takes note that the key is known.
+    pub fn raw(&mut self, key: &'static str) -> Option<&'v Value> {
+        self.known.push(key);
+        self.map.get(key)
+    }
+
+    /// Reads a member that may be absent.
+    pub fn optional<T>(
+        &mut self,
+        key: &'static str,
+        path: &Path<'_>,
+        problems: &mut Problems,
+        read: impl FnOnce(&'v Value, &Path<'_>, &mut Problems) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.raw(key)?;
+        read(value, &path.key(key), problems)
+    }
+
+    /// Reads a member that may be absent or null.
+    pub fn nullable<T>(
+        &mut self,
+        key: &'static str,
+        path: &Path<'_>,
+        problems: &mut Problems,
+        read: impl FnOnce(&'v Value, &Path<'_>, &mut Problems) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.raw(key).filter(|value| !value.is_null())?;
+        read(value, &path.key(key), problems)
+    }
+
+    /// Reads a member that must be there.
+    pub fn required<T>(
+        &mut self,
+        key: &'static str,
+        path: &Path<'_>,
+        problems: &mut Problems,
+        read: impl FnOnce(&'v Value, &Path<'_>, &mut Problems) -> Option<T>,
+    ) -> Option<T> {
+        if self.map.contains_key(key) {
+            self.optional(key, path, problems, read)
+        } else {
+            self.known.push(key);
+            problems.at(path, format!("'{key}' is missing"));
+            None
+        }
+    }
+
+    /// Ends the object: every key that was not asked for is a problem, with the nearest known one.
+    pub fn close(self, path: &Path<'_>, problems: &mut Problems) {
+        for key in self.map.keys() {
+            if !self.known.contains(&key.as_str()) {
+                let help = match nearest(key, &self.known) {
+                    Some(known) => format!("did you mean '{known}'?"),
+                    None => format!("known keys here: {}", self.known.join(", ")),
+                };
+                problems.push(&path.key(key), Subject::Key, format!("unknown key '{key}'"), Some(help));
+            }
+        }
+    }
+}
+
+/// Returns the known word that is nearest to `word`, if one is near at all.
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    let word = word.to_lowercase();
+    known
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), *candidate))
+        .filter(|(distance, candidate)| *distance <= (candidate.len().max(word.len()) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn wrong_type(value: &Value, expected: &str, path: &Path<'_>, problems: &mut Problems) {
+    problems.at(path, format!("{} must be {expected}, found {}", path.name(), type_name(value)));
+}
+
+pub fn read_string(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    if let Value::String(text) = value {
+        return Some(text.clone());
+    }
+    wrong_type(value, "a string", path, problems);
+    None
+}
+
+/// Reads a string that must be one of a closed set of words.
+pub fn read_word<T>(
+    value: &Value,
+    path: &Path<'_>,
+    problems: &mut Problems,
+    names: &[&str],
+    from_name: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
+    let name = read_string(value, path, problems)?;
+    let found = from_name(&name);
+    if found.is_none() {
+        let help = match nearest(&name, names) {
+            Some(known) => format!("did you mean '{known}'?"),
+            None => format!("one of: {}", names.join(", ")),
+        };
+        problems.push(path, Subject::Value, format!("{} cannot be '{name}'", path.name()), Some(help));
+    }
+    found
+}
+
+pub fn read_bool(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<bool> {
+    if let Value::Bool(flag) = value {
+        return Some(*flag);
+    }
+    wrong_type(value, "true or false", path, problems);
+    None
+}
+
+pub fn read_array<T>(
+    value: &Value,
+    path: &Path<'_>,
+    problems: &mut Problems,
+    mut read: impl FnMut(&Value, &Path<'_>, &mut Problems) -> Option<T>,
+) -> Option<Vec<T>> {
+    let Value::Array(items) = value else {
+        wrong_type(value, "an array", path, problems);
+        return None;
+    };
+    // Every item is read, so that every item's problems are found.
+    let read_items: Vec<Option<T>> =
+        items.iter().enumerate().map(|(index, item)| read(item, &path.index(index), problems)).collect();
+    read_items.into_iter().collect()
+}
+
+pub fn read_strings(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    if !value.is_array() {
+        wrong_type(value, "an array of strings", path, problems);
+        return None;
+    }
+    read_array(value, path, problems, read_string)
+}
+
+/// Reads a whole number from 0.
+pub fn read_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
+    let whole = value.as_u64().or_else(|| {
+        let float = value.as_f64()?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
+        (float >= 0.0 && float.fract() == 0.0 && float < 1e15).then_some(float as u64)
+    });
+    if whole.is_none() {
+        wrong_type(value, "a whole number from 0", path, problems);
+    }
+    whole
+}
+
+pub fn read_positive_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
+    let count = read_count(value, path, problems)?;
+    if count == 0 {
+        problems.at(path, format!("{} must be more than 0", path.name()));
+        return None;
+    }
+    Some(count)
+}
+
+pub fn read_positive_number(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+    let Some(number) = value.as_f64() else {
+        wrong_type(value, "a number", path, problems);
+        return None;
+    };
+    if number <= 0.0 {
+        problems.at(path, format!("{} must be more than 0", path.name()));
+        return None;
+    }
+    Some(number)
+}
+
+pub fn read_object_map(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Map<String, Value>> {
+    if let Value::Object(map) = value {
+        return Some(map.clone());
+    }
+    wrong_type(value, "an object", path, problems);
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("responseContain", Some("responseContains"))]
+    #[case("toolCalled", Some("toolsCalled"))]
+    #[case("TOOLSCALLED", Some("toolsCalled"))]
+    #[case("zebra", None)]
+    fn nearest_known_key(#[case] word: &str, #[case] expected: Option<&str>) {
+        assert_eq!(nearest(word, &["toolsCalled", "responseContains", "maxTokens"]), expected);
+    }
+}

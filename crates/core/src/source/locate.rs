@@ -1,0 +1,213 @@
+//! Finds where a JSON pointer's key and value stand in a text.
+
+use std::ops::Range;
+
+/// The byte ranges of a found member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// The key with its quotes, where the value is a member of an object.
+    pub key: Option<Range<usize>>,
+    /// The value.
+    pub value: Range<usize>,
+}
+
+/// Finds the value that `pointer` names in a text that is known to be JSON.
+pub fn locate(text: &str, pointer: &str) -> Option<Located> {
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
+    scanner.skip_space();
+    let mut found = Located { key: None, value: 0..0 };
+    for segment in pointer.split('/').skip(1) {
+        let wanted = segment.replace("~1", "/").replace("~0", "~");
+        found.key = match scanner.peek()? {
+            b'{' => Some(scanner.enter_member(text, &wanted)?),
+            b'[' => {
+                scanner.enter_element(wanted.parse().ok()?)?;
+                None
+            }
+            _ => return None,
+        };
+    }
+    let start = scanner.at;
+    scanner.skip_value()?;
+    found.value = start..scanner.at;
+    Some(found)
+}
+
+struct Scanner<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+            self.at += 1;
+        }
+    }
+
+    /// Steps over a punctuation byte and the white space behind it.
+    fn step(&mut self) {
+        self.at += 1;
+        self.skip_space();
+    }
+
+    fn enter_member(&mut self, text: &str, wanted: &str) -> Option<Range<usize>> {
+        self.step();
+        while self.peek()? == b'"' {
+            let start = self.at;
+            self.skip_string()?;
+            let key = start..self.at;
+            self.skip_space();
+            self.step();
+            let name: String = serde_json::from_str(&text[key.clone()]).ok()?;
+            if name == wanted {
+                return Some(key);
+            }
+            self.skip_value()?;
+            self.skip_space();
+            if self.peek()? == b',' {
+                self.step();
+            }
+        }
+        None
+    }
+
+    fn enter_element(&mut self, index: usize) -> Option<()> {
+        self.step();
+        for _ in 0..index {
+            self.skip_value()?;
+            self.skip_space();
+            if self.peek()? != b',' {
+                return None;
+            }
+            self.step();
+        }
+        (self.peek()? != b']').then_some(())
+    }
+
+    fn skip_string(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// Steps over one value without recursion, whatever its depth.
+    fn skip_value(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => self.skip_string()?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.at += 1;
+                }
+                b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                _ => {
+                    while self.peek().is_some_and(|byte| !b",:]} \n\r\t".contains(&byte)) {
+                        self.at += 1;
+                    }
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+    use serde_json::Value;
+
+    use super::*;
+
+    const TEXT: &str = r#" {"a": [1, {"b/c": "x]\"}"}, []], "cases" : {"k" : -1.5e3 }}"#;
+
+    #[rstest]
+    #[case("", None, &TEXT[1..])]
+    #[case("/a/0", None, "1")]
+    #[case("/a/1", None, r#"{"b/c": "x]\"}"}"#)]
+    #[case("/a/1/b~1c", Some(r#""b/c""#), r#""x]\"}""#)]
+    #[case("/a/2", None, "[]")]
+    #[case("/cases/k", Some(r#""k""#), "-1.5e3")]
+    fn finds(#[case] pointer: &str, #[case] key: Option<&str>, #[case] value: &str) {
+        let found = locate(TEXT, pointer).expect("there");
+        assert_eq!(found.key.map(|range| &TEXT[range]), key);
+        assert_eq!(&TEXT[found.value], value);
+    }
+
+    #[rstest]
+    #[case("/a/9")]
+    #[case("/a/2/0")]
+    #[case("/nope")]
+    #[case("/a/0/b")]
+    fn finds_nothing(#[case] pointer: &str) {
+        assert_eq!(locate(TEXT, pointer), None);
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[a-z/~\"\\\\{}\\[\\], ]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map("[a-z/~\"]{0,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
+        match value {
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    pointers(item, format!("{at}/{index}"), out);
+                }
+            }
+            Value::Object(map) => {
+                for (key, item) in map {
+                    let key = key.replace('~', "~0").replace('/', "~1");
+                    pointers(item, format!("{at}/{key}"), out);
+                }
+            }
+            _ => {}
+        }
+        out.push(at);
+    }
+
+    proptest! {
+        #[test]
+        fn every_pointer_leads_to_its_value(value in json(), pretty in any::<bool>()) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }
+                .expect("serializes");
+            let mut all = Vec::new();
+            pointers(&value, String::new(), &mut all);
+            for pointer in all {
+                let found = locate(&text, &pointer).expect("located");
+                let read: Value = serde_json::from_str(&text[found.value]).expect("a value");
+                prop_assert_eq!(Some(&read), value.pointer(&pointer));
+            }
+        }
+    }
+}

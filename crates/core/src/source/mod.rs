@@ -1,0 +1,17 @@
+//! Reading JSON that people write: every problem at once, each with its place in the text.
+//!
+//! Values are decoded from an ordinary tree. A problem remembers its JSON pointer, and only when there is
+//! a problem is the text searched for the pointer's place, so that good files cost nothing extra.
+
+mod decode;
+mod json;
+mod locate;
+mod place;
+
+pub use decode::{
+    ObjectReader, Path, Problem, Problems, Subject, nearest, read_array, read_bool, read_count, read_object_map,
+    read_positive_count, read_positive_number, read_string, read_strings, read_word, type_name,
+};
+pub use json::{SyntaxError, parse};
+pub use locate::{Located, locate};
+pub use place::{Finding, Place, Position};

@@ -1,0 +1,185 @@
+//! Whether a suite still fits the tool it was written for.
+
+use crate::case::{EvalFile, Metadata};
+use crate::registry::Registry;
+
+/// One way in which a suite may be out of date, or why that is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Staleness {
+    DescriptionChanged { tool: String, generated: String, current: String },
+    RegistryGrown { generated: u64, current: u64 },
+    MajorVersionChanged { tool: String, generated: String, current: String },
+    NoRegistry { tool: String },
+    ToolMissing { tool: String },
+}
+
+impl Staleness {
+    /// Tells whether the suite is out of date, not just unknown.
+    pub fn is_stale(&self) -> bool {
+        !matches!(self, Staleness::NoRegistry { .. } | Staleness::ToolMissing { .. })
+    }
+
+    /// Returns the text of the result file.
+    pub fn warning(&self) -> String {
+        match self {
+            Staleness::DescriptionChanged { tool, generated, current } => format!(
+                "Evals for {tool} generated against description hash {generated}, current is {current}. Results may \
+                 not reflect current routing contract."
+            ),
+            Staleness::RegistryGrown { generated, current } => format!(
+                "Registry has grown from {generated} to {current} tools. Labeled evals may have under-specified \
+                 toolsAcceptable sets."
+            ),
+            Staleness::MajorVersionChanged { tool, generated, current } => format!(
+                "Tool {tool} is version {current}, evals were generated for {generated}. Schema may have changed."
+            ),
+            Staleness::NoRegistry { tool } => {
+                format!("No tool registry, so it is not known whether the evals for {tool} are stale.")
+            }
+            Staleness::ToolMissing { tool } => {
+                format!("Tool {tool} is not in the registry, so it is not known whether its evals are stale.")
+            }
+        }
+    }
+
+    /// Returns the line of the console summary.
+    pub fn console_line(&self) -> String {
+        match self {
+            Staleness::DescriptionChanged { generated, current, .. } => {
+                format!("Description hash mismatch (generated: {generated}, current: {current})")
+            }
+            Staleness::RegistryGrown { generated, current } => {
+                format!("Registry growth (generated: {generated} tools, current: {current})")
+            }
+            Staleness::MajorVersionChanged { generated, current, .. } => {
+                format!("Major version mismatch (generated: {generated}, current: {current})")
+            }
+            Staleness::NoRegistry { .. } => "Staleness unknown: no tool registry".to_owned(),
+            Staleness::ToolMissing { tool } => format!("Staleness unknown: {tool} is not in the registry"),
+        }
+    }
+}
+
+/// What a result says of the tool as it is now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CurrentTool {
+    pub name: Option<String>,
+    pub version: Option<String>,
+    pub description_hash: Option<String>,
+    pub registry_size: Option<u64>,
+}
+
+impl CurrentTool {
+    pub fn of(file: &EvalFile, registry: Option<&Registry>) -> Self {
+        let tool = registry.and_then(|registry| registry.find(&file.tool_name));
+        Self {
+            name: tool.map(|tool| tool.name.clone()),
+            version: tool.and_then(|tool| tool.version.clone()),
+            description_hash: tool.and_then(crate::registry::Tool::description_hash),
+            registry_size: registry.map(|registry| registry.tools.len() as u64),
+        }
+    }
+}
+
+/// Compares a suite's metadata with the tool as it is now; without metadata there is nothing to compare.
+pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness> {
+    let Some(metadata) = file.metadata.as_ref().filter(|metadata| is_comparable(metadata)) else {
+        return Vec::new();
+    };
+    let tool = file.tool_name.clone();
+    let Some(registry_size) = current.registry_size else {
+        return vec![Staleness::NoRegistry { tool }];
+    };
+    let mut found = Vec::new();
+    if current.name.is_none() {
+        found.push(Staleness::ToolMissing { tool: tool.clone() });
+    }
+    if let (Some(generated), Some(hash)) = (&metadata.description_hash, &current.description_hash)
+        && generated != hash
+    {
+        found.push(Staleness::DescriptionChanged {
+            tool: tool.clone(),
+            generated: generated.clone(),
+            current: hash.clone(),
+        });
+    }
+    if let Some(generated) = metadata.registry_size
+        && registry_size.saturating_mul(2) > generated.saturating_mul(3)
+    {
+        found.push(Staleness::RegistryGrown { generated, current: registry_size });
+    }
+    if let (Some(generated), Some(version)) = (&metadata.tool_version, &current.version)
+        && let (Some(old), Some(new)) = (major(generated), major(version))
+        && old != new
+    {
+        found.push(Staleness::MajorVersionChanged { tool, generated: generated.clone(), current: version.clone() });
+    }
+    found
+}
+
+fn is_comparable(metadata: &Metadata) -> bool {
+    metadata.description_hash.is_some() || metadata.registry_size.is_some() || metadata.tool_version.is_some()
+}
+
+fn major(version: &str) -> Option<u64> {
+    let version = version.trim().trim_start_matches(['v', 'V']);
+    version.split(['.', '-', '+']).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::case::Tier;
+
+    fn file(metadata: Metadata) -> EvalFile {
+        EvalFile {
+            metadata: Some(metadata),
+            tier: Tier::Golden,
+            tool_name: "t".to_owned(),
+            hash: String::new(),
+            cases: Vec::new(),
+        }
+    }
+
+    #[rstest]
+    #[case("1.9.9", "2.0.0", true)]
+    #[case("1.0.0", "1.9.0", false)]
+    #[case("v1", "1.2", false)]
+    #[case("v1", "v2", true)]
+    #[case("latest", "2.0.0", false)]
+    fn major_versions(#[case] generated: &str, #[case] current: &str, #[case] warns: bool) {
+        let metadata = Metadata { tool_version: Some(generated.to_owned()), ..Metadata::default() };
+        let current = CurrentTool {
+            name: Some("t".to_owned()),
+            version: Some(current.to_owned()),
+            registry_size: Some(1),
+            ..CurrentTool::default()
+        };
+        assert_eq!(!check_staleness(&file(metadata), &current).is_empty(), warns);
+    }
+
+    #[rstest]
+    #[case(2, 3, false)]
+    #[case(2, 4, true)]
+    #[case(3, 4, false)]
+    #[case(3, 5, true)]
+    #[case(0, 1, true)]
+    fn growth_past_one_half(#[case] generated: u64, #[case] size: u64, #[case] warns: bool) {
+        let metadata = Metadata { registry_size: Some(generated), ..Metadata::default() };
+        let current = CurrentTool { name: Some("t".to_owned()), registry_size: Some(size), ..CurrentTool::default() };
+        assert_eq!(!check_staleness(&file(metadata), &current).is_empty(), warns);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_and_is_not_stale() {
+        let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
+        let unknown = check_staleness(&file(metadata.clone()), &CurrentTool::default());
+        assert_eq!(unknown, [Staleness::NoRegistry { tool: "t".to_owned() }]);
+        let current = CurrentTool { registry_size: Some(3), ..CurrentTool::default() };
+        let missing = check_staleness(&file(metadata), &current);
+        assert_eq!(missing, [Staleness::ToolMissing { tool: "t".to_owned() }]);
+        assert!(!missing[0].is_stale());
+    }
+}

@@ -1,0 +1,264 @@
+//! `{{seed:path}}` and `{{snapshot:path}}` in assertion values.
+
+use serde_json::Value;
+
+use crate::text::text_form;
+
+/// What tokens are resolved from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TokenSources {
+    pub seed: Option<Value>,
+    pub snapshot: Option<Value>,
+}
+
+/// A text after its tokens were looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    Text(String),
+    /// The tokens that have no value; one is enough to leave the whole text without a meaning.
+    Unresolved(Vec<String>),
+}
+
+/// What the elements of a list resolved to, and the tokens that have no value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResolvedList {
+    pub texts: Vec<String>,
+    pub unresolved: Vec<String>,
+}
+
+/// A token found in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Token<'t> {
+    /// The whole token with its braces.
+    text: &'t str,
+    start: usize,
+    source: Source,
+    path: &'t str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Seed,
+    Snapshot,
+}
+
+impl TokenSources {
+    /// Replaces every token in `text` by its value's text form.
+    pub fn resolve(&self, text: &str) -> Resolved {
+        let mut out = String::with_capacity(text.len());
+        let mut unresolved = Vec::new();
+        let mut end = 0;
+        for token in tokens(text) {
+            out.push_str(&text[end..token.start]);
+            end = token.start + token.text.len();
+            match self.lookup(token) {
+                Some(value) => out.push_str(&text_form(value)),
+                None => unresolved.push(token.text.to_owned()),
+            }
+        }
+        if !unresolved.is_empty() {
+            return Resolved::Unresolved(unresolved);
+        }
+        out.push_str(&text[end..]);
+        Resolved::Text(out)
+    }
+
+    /// Resolves any JSON value to its text form; tokens only stand in strings.
+    pub fn resolve_value(&self, value: &Value) -> Resolved {
+        match value {
+            Value::String(text) => self.resolve(text),
+            other => Resolved::Text(text_form(other).into_owned()),
+        }
+    }
+
+    /// Resolves a list element by element, or a single token that names an array.
+    pub fn resolve_list(&self, value: &Value) -> ResolvedList {
+        let mut list = ResolvedList::default();
+        if let Value::String(text) = value
+            && let Some(token) = single(text)
+            && let Some(Value::Array(items)) = self.lookup(token)
+        {
+            list.texts.extend(items.iter().map(|item| text_form(item).into_owned()));
+            return list;
+        }
+        let one = std::slice::from_ref(value);
+        for element in value.as_array().map_or(one, Vec::as_slice) {
+            match self.resolve_value(element) {
+                Resolved::Text(text) => list.texts.push(text),
+                Resolved::Unresolved(tokens) => list.unresolved.extend(tokens),
+            }
+        }
+        list
+    }
+
+    fn lookup(&self, token: Token<'_>) -> Option<&Value> {
+        let root = match token.source {
+            Source::Seed => self.seed.as_ref(),
+            Source::Snapshot => self.snapshot.as_ref(),
+        }?;
+        walk(root, token.path).filter(|value| !value.is_null())
+    }
+}
+
+/// Tells whether a text holds a token.
+pub fn holds_token(text: &str) -> bool {
+    tokens(text).next().is_some()
+}
+
+/// Tells whether a text holds a token of the volatile source.
+pub fn holds_snapshot_token(text: &str) -> bool {
+    tokens(text).any(|token| token.source == Source::Snapshot)
+}
+
+/// Tells whether a text is one token and nothing else.
+pub fn is_single(text: &str) -> bool {
+    single(text).is_some()
+}
+
+fn single(text: &str) -> Option<Token<'_>> {
+    tokens(text).next().filter(|token| token.text.len() == text.len())
+}
+
+/// Finds the tokens of a text; any other `{{…}}` is plain text.
+fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        while let Some(found) = text[from..].find("{{") {
+            let start = from + found;
+            let token = token_at(text, start);
+            // An opening brace may belong to the next token: `{{{seed:a}}`.
+            from = token.map_or(start + 1, |token| start + token.text.len());
+            if token.is_some() {
+                return token;
+            }
+        }
+        None
+    })
+}
+
+fn token_at(text: &str, start: usize) -> Option<Token<'_>> {
+    let inner = &text[start + 2..];
+    let (source, name) = if inner.starts_with("seed:") {
+        (Source::Seed, "seed:")
+    } else if inner.starts_with("snapshot:") {
+        (Source::Snapshot, "snapshot:")
+    } else {
+        return None;
+    };
+    let close = inner.find('}')?;
+    let path = &inner[name.len()..close];
+    (inner[close..].starts_with("}}") && is_path(path)).then(|| Token {
+        text: &text[start..start + 2 + close + 2],
+        start,
+        source,
+        path,
+    })
+}
+
+fn is_path(path: &str) -> bool {
+    path.split('.').all(|segment| split_segment(segment).is_some())
+}
+
+/// Splits `key[0][1]` into its key and indexes.
+fn split_segment(segment: &str) -> Option<(&str, impl Iterator<Item = usize>)> {
+    let key_end = segment.find('[').unwrap_or(segment.len());
+    let (key, brackets) = segment.split_at(key_end);
+    let mut rest = brackets;
+    while !rest.is_empty() {
+        let (digits, behind) = rest.strip_prefix('[')?.split_once(']')?;
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        rest = behind;
+    }
+    if key.is_empty() || key.contains(']') {
+        return None;
+    }
+    // An index too large for the machine is as much out of range as any other.
+    let indexes = brackets.split(['[', ']']).filter(|part| !part.is_empty());
+    Some((key, indexes.map(|digits| digits.parse().unwrap_or(usize::MAX))))
+}
+
+fn walk<'v>(root: &'v Value, path: &str) -> Option<&'v Value> {
+    let mut value = root;
+    for segment in path.split('.') {
+        let (key, indexes) = split_segment(segment)?;
+        value = value.as_object()?.get(key)?;
+        for index in indexes {
+            value = value.as_array()?.get(index)?;
+        }
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn sources() -> TokenSources {
+        TokenSources {
+            seed: Some(json!({
+                "a": {"b": [{"c": "deep"}, [7, 8.50]]}, "n": null, "big": 1e21, "flag": false,
+                "é-x y": "odd key", "list": [1, "b"], "empty": "",
+            })),
+            snapshot: Some(json!({"price": 181.20})),
+        }
+    }
+
+    #[rstest]
+    #[case("plain", "plain")]
+    #[case("{{seed:a.b[0].c}}", "deep")]
+    #[case("{{seed:a.b[1][1]}} and {{snapshot:price}}", "8.5 and 181.2")]
+    #[case("{{seed:é-x y}}!", "odd key!")]
+    #[case("{{seed:flag}}{{seed:big}}", "false1e+21")]
+    #[case("{{seed:list}}", "[1,\"b\"]")]
+    #[case("<{{seed:empty}}>", "<>")]
+    #[case("{{{seed:flag}}}", "{false}")]
+    #[case(
+        "{{other:a}} {{seed a}} {{seed:}} {{seed:a..b}} {{seed:a[x]}} {{seed:a",
+        "{{other:a}} {{seed a}} {{seed:}} {{seed:a..b}} {{seed:a[x]}} {{seed:a"
+    )]
+    fn resolves(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(sources().resolve(text), Resolved::Text(expected.to_owned()));
+    }
+
+    #[rstest]
+    #[case("{{seed:n}}", &["{{seed:n}}"])]
+    #[case("{{seed:a.b[2]}} x {{seed:flag}} {{snapshot:none}}", &["{{seed:a.b[2]}}", "{{snapshot:none}}"])]
+    #[case("{{seed:a[0]}}", &["{{seed:a[0]}}"])]
+    #[case("{{seed:a.b.c}}", &["{{seed:a.b.c}}"])]
+    #[case("{{seed:list[99999999999999999999999]}}", &["{{seed:list[99999999999999999999999]}}"])]
+    fn leaves_unresolved(#[case] text: &str, #[case] tokens: &[&str]) {
+        let tokens = tokens.iter().map(|&token| token.to_owned()).collect();
+        assert_eq!(sources().resolve(text), Resolved::Unresolved(tokens));
+    }
+
+    #[test]
+    fn lists_resolve_by_element_and_expand() {
+        let list = sources().resolve_list(&json!(["{{seed:n}}", 5.0, "{{seed:flag}}"]));
+        assert_eq!(list.texts, ["5", "false"]);
+        assert_eq!(list.unresolved, ["{{seed:n}}"]);
+        assert_eq!(sources().resolve_list(&json!("{{seed:list}}")).texts, ["1", "b"]);
+        assert_eq!(sources().resolve_list(&json!("{{seed:list}} ")).texts, ["[1,\"b\"] "]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "[{}:a-z.\\[\\]0-9é ]{0,40}|(\\{\\{seed:[a-z.\\[\\]0-9]{0,8}\\}\\}){0,3}") {
+            match sources().resolve(&text) {
+                Resolved::Text(out) => if !holds_token(&text) { prop_assert_eq!(out, text) },
+                Resolved::Unresolved(tokens) => prop_assert!(tokens.iter().all(|token| text.contains(token.as_str()))),
+            }
+        }
+
+        #[test]
+        fn every_key_can_be_named(key in "[^.\\[\\]}]{1,8}", value in "[a-z]{0,6}") {
+            let sources = TokenSources { seed: Some(json!({&key: [value]})), snapshot: None };
+            prop_assert_eq!(sources.resolve(&format!("{{{{seed:{key}[0]}}}}")), Resolved::Text(value));
+        }
+    }
+}
