@@ -1,1 +1,15 @@
-//! agents
+//! Who answers a case: HTTP endpoints and scripts.
+//!
+//! Owns the wire to the agent and the reading of its replies, and must never judge them.
+
+mod headers;
+mod http;
+mod http_config;
+mod reply;
+mod scripted;
+
+pub use headers::{MissingVariable, expand_variables};
+pub use http::{ClientError, HttpAgent, fetch};
+pub use http_config::{HttpConfig, Method, RequestMap, read_headers};
+pub use reply::{ResponseMap, ToolCallMap};
+pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};

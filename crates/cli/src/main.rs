@@ -1,1 +1,63 @@
-fn main() {}
+//! The `karat` binary: arguments → settings → plan, one file for each verb.
+
+mod agent;
+mod args;
+mod baseline;
+mod clock;
+mod config;
+mod diagnostic;
+mod discover;
+mod environment;
+mod failure;
+mod load;
+mod printer;
+mod progress;
+mod registry;
+mod selection;
+mod settings;
+mod snapshot;
+mod verb;
+
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use clap::Parser;
+use karat_core::exit::ExitStatus;
+
+use crate::args::{Cli, Verb};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; clap knows which stream they belong to.
+            let status = if error.use_stderr() { ExitStatus::Invalid } else { ExitStatus::Success };
+            let _ = error.print();
+            return ExitCode::from(status.code());
+        }
+    };
+    let environment = Environment::real();
+    let printer = Rc::new(Printer::new(&cli.global, &environment));
+    let status = match run(cli, &environment, &printer) {
+        Ok(status) => status,
+        Err(failure) => {
+            printer.failure(&failure);
+            failure.status
+        }
+    };
+    ExitCode::from(status.code())
+}
+
+fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
+    match cli.verb {
+        Verb::Run(args) => verb::run::run(&args, environment, printer),
+        Verb::Check(args) => verb::check::run(&args, environment, printer),
+        Verb::Diff(args) => verb::diff::run(&args, environment, printer),
+        Verb::Init(args) => verb::init::run(&args, environment, printer),
+        Verb::Schema(args) => verb::schema::run(&args, printer),
+        Verb::Completions(args) => verb::completions::run(&args, printer),
+    }
+}

@@ -1,1 +1,21 @@
-//! report
+//! Events in, bytes out.
+//!
+//! Owns every form in which a run is shown or kept. It must never change what it shows, and treats every text
+//! that came from a model as hostile.
+
+mod atomic;
+mod console;
+pub mod destination;
+pub mod github;
+pub mod junit;
+mod json;
+pub mod markdown;
+mod result_file;
+mod style;
+mod terminal_text;
+
+pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
+pub use json::{JsonLinesReporter, JsonReporter};
+pub use result_file::{ResultFileReporter, result_file_name};
+pub use style::{Palette, Symbols};
+pub use terminal_text::{cut, pad, printable, width};

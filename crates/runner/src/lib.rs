@@ -1,1 +1,13 @@
-//! runner
+//! Plans, schedules, times out and cancels, and linearises everything into run events.
+//!
+//! Owns concurrency: workers ask and judge, one dispatcher orders what they say. It must never print or write.
+
+mod case;
+mod dispatch;
+mod plan;
+mod reporters;
+mod worker;
+
+pub use dispatch::run;
+pub use plan::{Baseline, Plan, SuitePlan};
+pub use reporters::Reporters;

@@ -10,7 +10,9 @@ pub(super) fn max_latency(evidence: Evidence<'_>, tally: &mut Tally) -> ControlF
         return ControlFlow::Continue(());
     };
     let taken = evidence.trace.latency_ms;
-    let check = Check::from_bool(taken <= most, || format!("expected at most {most} ms but it took {taken:.0} ms"));
+    // Rounded up, so that the text never shows a time that is within the budget.
+    let check =
+        Check::from_bool(taken <= most, || format!("expected at most {most} ms but it took {} ms", taken.ceil()));
     tally.record(Field::MaxLatencyMs, check)
 }
 

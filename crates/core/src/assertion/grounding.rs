@@ -9,6 +9,9 @@ use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::text::{quoted_list, text_form};
 
+/// How many numbers a failure lists.
+const MOST_SHOWN: usize = 10;
+
 pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.numbers_grounded != Some(true) {
         return ControlFlow::Continue(());
@@ -24,16 +27,22 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
         call.params.values().for_each(|value| gather(value, &mut known));
         call.result.iter().for_each(|value| gather(value, &mut known));
     }
+    let mut seen = HashSet::new();
     let mut loose: Vec<&str> = Vec::new();
     for number in numbers(&evidence.trace.response) {
-        if !number.list_marker && !number.is_known(&known) && !loose.contains(&number.text) {
+        if !number.list_marker && !number.is_known(&known) && seen.insert(number.text) {
             loose.push(number.text);
         }
     }
     let check = Check::from_bool(loose.is_empty(), || {
+        let shown = quoted_list(&loose[..loose.len().min(MOST_SHOWN)]);
+        let more = match loose.len().saturating_sub(MOST_SHOWN) {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        let verb = if loose.len() == 1 { "does" } else { "do" };
         format!(
-            "expected every number to come from a tool result, a parameter or the message but {} does not",
-            quoted_list(&loose)
+            "expected every number to come from a tool result, a parameter or the message but {shown}{more} {verb} not"
         )
     });
     tally.record(Field::NumbersGrounded, check)
@@ -75,9 +84,13 @@ fn numbers(text: &str) -> Vec<Number<'_>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
+    let mut line_start = 0;
     while at < bytes.len() {
         if !bytes[at].is_ascii_digit() {
             at += 1;
+            if bytes[at - 1] == b'\n' {
+                line_start = at;
+            }
             continue;
         }
         let start = at;
@@ -91,11 +104,11 @@ fn numbers(text: &str) -> Vec<Number<'_>> {
         let digits = match (exponent, written.parse::<f64>()) {
             (Some(end), Ok(float)) => {
                 at = end;
-                canonical(&format!("{float}"))
+                // What no double can hold is only equal to itself.
+                if float.is_finite() { canonical(&format!("{float}")) } else { written.to_owned() }
             }
             _ => canonical(&text[start..at]),
         };
-        let line_start = text[..start].rfind('\n').map_or(0, |end| end + 1);
         let first_in_line = text[line_start..start].chars().all(|before| " \t*#>-".contains(before));
         let behind = &text[at..];
         found.push(Number {

@@ -10,6 +10,7 @@ pub const NO_TOOL: &str = "__none__";
 /// What must be true of the answer. Fields are judged in the order in which they stand here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::shape::expectation)]
 pub struct Expectation {
     /// The tools that must be called, compared as `toolsCalledMatch` says.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +116,7 @@ impl ToolsCalledMatch {
 /// What must be true of one argument of a tool's calls.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::shape::param_assertion)]
 pub struct ParamAssertion {
     pub tool: String,
     pub param_name: String,

@@ -33,6 +33,7 @@ pub enum EvalFileSchema {
 /// Metadata and cases.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::shape::envelope)]
 pub struct Envelope {
     /// Where this file's schema is, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
@@ -60,6 +61,8 @@ pub struct Metadata {
     pub generated_at: Option<String>,
     /// Who or what made the cases.
     pub generated_by: Option<String>,
+    #[serde(default)]
+    #[schemars(schema_with = "super::shape::named_tier")]
     pub tier: Option<Tier>,
     /// The first twelve hex digits of the SHA-256 of the overlap map.
     pub overlap_map_version: Option<String>,
@@ -98,8 +101,10 @@ impl Difficulty {
 /// One message to the agent and what must be true of the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::shape::case)]
 pub struct Case {
     /// Unique in the file: `gs-TOOL-NNN` (golden), `ls-TOOL-NNN` (labeled), `rg-TOOL-NNN` (regression).
+    #[schemars(regex(pattern = r"\S"))]
     pub id: String,
     /// What this case tests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -118,6 +123,7 @@ pub struct Case {
     pub stubs: Option<Map<String, Value>>,
     /// How often a stubbed model may be asked; 5 if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_turns: Option<u64>,
     pub expect: Expectation,
     /// The line of the file on which the case begins.

@@ -4,6 +4,7 @@ mod expectation;
 mod file;
 mod read;
 mod read_expectation;
+mod shape;
 mod tier;
 
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};

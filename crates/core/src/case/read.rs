@@ -55,10 +55,13 @@ impl EvalFile {
         };
         let layout = Layout::of(text)?;
         let mut problems = Problems::default();
+        let mut unreadable = Vec::new();
         let metadata = layout.metadata(&mut problems);
-        let cases = layout.cases(text, &mut problems)?;
-        if !problems.is_empty() {
-            let findings = problems.into_list().into_iter().map(|problem| Finding::locate(text, problem)).collect();
+        let cases = layout.cases(text, &mut problems, &mut unreadable);
+        if !problems.is_empty() || !unreadable.is_empty() {
+            let mut findings = Finding::locate_all(text, problems.into_list());
+            findings.append(&mut unreadable);
+            findings.sort_by_key(|finding| finding.place.range.start);
             return Err(InvalidEvalFile { findings });
         }
         let declared = metadata.as_ref().and_then(|metadata| metadata.tier);
@@ -75,9 +78,10 @@ impl EvalFile {
 }
 
 fn not_utf8(bytes: &[u8], valid_up_to: usize) -> InvalidEvalFile {
-    let text = String::from_utf8_lossy(&bytes[..valid_up_to]);
+    let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
+    let text = valid.strip_prefix('\u{feff}').unwrap_or(&valid);
     let finding = Finding {
-        place: Place { range: 0..0, position: Position::of(&text, valid_up_to) },
+        place: Place { range: 0..0, position: Position::of(text, text.len()) },
         pointer: None,
         case_id: None,
         message: format!("the file is not UTF-8 text: byte {valid_up_to} begins no character"),
@@ -114,8 +118,9 @@ impl<'t> Layout<'t> {
         let mut envelope = Map::new();
         let mut cases = None;
         for (key, raw) in members {
-            let offset = offset_in(text, raw.get());
             if envelope.contains_key(&key) {
+                let before = &text[..offset_in(text, raw.get())];
+                let offset = before.rfind('"').map_or(before.len(), |quote| quote + 1);
                 let message = format!("the key '{key}' stands twice in one object");
                 return Err(syntax(text, SyntaxError { offset, message }));
             }
@@ -135,6 +140,11 @@ impl<'t> Layout<'t> {
         if self.bare {
             return None;
         }
+        if !self.envelope.is_object() {
+            let found = type_name(&self.envelope);
+            problems.at(&path, format!("the file must be an object with 'cases' or an array of cases, found {found}"));
+            return None;
+        }
         let mut object = ObjectReader::open(&self.envelope, &path, problems)?;
         object.optional("$schema", &path, problems, read_string);
         let metadata = object.nullable("metadata", &path, problems, read_metadata);
@@ -150,7 +160,8 @@ impl<'t> Layout<'t> {
         metadata
     }
 
-    fn cases(&self, text: &str, problems: &mut Problems) -> Result<Vec<Case>, InvalidEvalFile> {
+    /// Reads the cases; one whose text cannot be parsed does not hide what is wrong with the others.
+    fn cases(&self, text: &str, problems: &mut Problems, unreadable: &mut Vec<Finding>) -> Vec<Case> {
         let raws = self.cases.as_deref().unwrap_or_default();
         let root = Path::Root;
         let list = if self.bare { root } else { root.key("cases") };
@@ -159,7 +170,16 @@ impl<'t> Layout<'t> {
         let mut lines = LineCounter::default();
         for (index, raw) in raws.iter().enumerate() {
             let path = list.index(index);
-            let value = parse_part(text, raw)?;
+            let value = match parse_part(text, raw) {
+                Ok(value) => value,
+                Err(invalid) => {
+                    let case_id = id_of_unreadable(raw);
+                    unreadable.extend(
+                        invalid.findings.into_iter().map(|finding| Finding { case_id: case_id.clone(), ..finding }),
+                    );
+                    continue;
+                }
+            };
             let id = value.get("id").and_then(Value::as_str);
             problems.in_case(id.map(str::to_owned));
             let line = lines.advance_to(text, offset_in(text, raw.get()));
@@ -172,7 +192,7 @@ impl<'t> Layout<'t> {
             cases.extend(read_case(&value, line, &path, problems));
         }
         problems.in_case(None);
-        Ok(cases)
+        cases
     }
 }
 
@@ -197,6 +217,16 @@ fn parse_part(text: &str, raw: &RawValue) -> Result<Value, InvalidEvalFile> {
         let offset = offset_in(text, raw.get()) + error.offset;
         syntax(text, SyntaxError { offset, ..error })
     })
+}
+
+/// Returns the id of a case whose text the strict reader refuses, where the usual reader finds one.
+fn id_of_unreadable(raw: &RawValue) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: String,
+    }
+
+    serde_json::from_str(raw.get()).ok().map(|Named { id }| id)
 }
 
 /// Returns where `part`, which was borrowed from `text`, begins in it.

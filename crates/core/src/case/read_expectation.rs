@@ -59,8 +59,9 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         let message = "Python eval functions in a case are not supported yet".to_owned();
         problems.push(&path.key("evals"), Subject::Key, message, None);
     }
+    let compares_nothing = expectation.tools_called_match.is_some() && object.raw("toolsCalled").is_none();
     object.close(path, problems);
-    if expectation.tools_called_match.is_some() && expectation.tools_called.is_none() {
+    if compares_nothing {
         let message = "'toolsCalledMatch' says how to compare 'toolsCalled', which is missing".to_owned();
         problems.push(&path.key("toolsCalledMatch"), Subject::Key, message, None);
     }

@@ -6,7 +6,7 @@
 
 use super::{
     Exhausted, class,
-    program::{Budget, Instruction, Program, offset},
+    program::{Budget, Instruction, Program, next_unit, offset},
 };
 
 /// The most frames on the stack, which bounds the memory it takes.
@@ -86,7 +86,13 @@ impl Search<'_> {
                         None => return Ok(true),
                     }
                 }
-                reading => self.program.read(reading, self.text, position).map(|position| (at + 1, position)),
+                Instruction::Unit { unit, backward } => {
+                    self.read(position, backward, |next| next == unit).map(|next| (at + 1, next))
+                }
+                Instruction::Set { set, backward } => {
+                    let set = &self.program.sets[set as usize];
+                    self.read(position, backward, |next| set.contains(next)).map(|next| (at + 1, next))
+                }
             };
             if state.is_none() {
                 state = self.retry();
@@ -134,6 +140,12 @@ impl Search<'_> {
         Ok(Some((at + 1, position)))
     }
 
+    /// Reads one unit that fits and returns the position after it.
+    #[inline]
+    fn read(&self, position: usize, backward: bool, fits: impl Fn(u16) -> bool) -> Option<usize> {
+        next_unit(self.text, position, backward).filter(|&(unit, _)| fits(unit)).map(|(_, next)| next)
+    }
+
     /// Reads what a group captured once more and returns the position after it.
     fn read_again(
         &mut self,
@@ -148,19 +160,17 @@ impl Search<'_> {
             return Ok(Some(position));
         }
         let captured = &self.text[start..end];
-        self.budget.spend(captured.len())?;
         let begin = if backward { position.checked_sub(captured.len()) } else { Some(position) };
         let Some(candidate) = begin.and_then(|begin| self.text.get(begin..begin + captured.len())) else {
             return Ok(None);
         };
-        let equal = if ignore_case {
-            let pairs = captured.iter().zip(candidate);
-            pairs.into_iter().all(|(&a, &b)| class::canonicalize(a) == class::canonicalize(b))
-        } else {
-            captured == candidate
+        let same = |(&one, &other): (&u16, &u16)| {
+            one == other || (ignore_case && class::canonicalize(one) == class::canonicalize(other))
         };
+        let agreeing = captured.iter().zip(candidate).take_while(|&pair| same(pair)).count();
+        self.budget.spend(agreeing)?;
         let after = if backward { position - captured.len() } else { position + captured.len() };
-        Ok(equal.then_some(after))
+        Ok((agreeing == captured.len()).then_some(after))
     }
 
     /// Changes a slot so that going back restores it.

@@ -1,18 +1,22 @@
-//! Sets of UTF-16 code units, and case folding over them.
+//! Sets of UTF-16 code units: what classes and escapes stand for, and case folding.
 
 use std::sync::LazyLock;
+
+use oxc_regular_expression::ast::{Character, CharacterClass, CharacterClassContents, CharacterClassEscapeKind};
+
+use super::PatternError;
 
 /// A range of code units, both ends included.
 pub(super) type UnitRange = (u16, u16);
 
 /// What `\d` matches.
-pub(super) const DIGIT: &[UnitRange] = &[(0x30, 0x39)];
+const DIGIT: &[UnitRange] = &[(0x30, 0x39)];
 
 /// What `\w` matches.
-pub(super) const WORD: &[UnitRange] = &[(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)];
+const WORD: &[UnitRange] = &[(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)];
 
 /// What `\s` matches: ECMAScript's white space and line terminators.
-pub(super) const SPACE: &[UnitRange] = &[
+const SPACE: &[UnitRange] = &[
     (0x09, 0x0D),
     (0x20, 0x20),
     (0xA0, 0xA0),
@@ -130,4 +134,42 @@ pub(super) fn is_word(unit: u16) -> bool {
 /// Reports whether the unit ends a line.
 pub(super) fn is_line_terminator(unit: u16) -> bool {
     in_ranges(LINE_TERMINATOR, unit)
+}
+
+/// Returns the code unit that a character stands for.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "without the flags u and v, the parser takes the source apart into code units"
+)]
+pub(super) fn unit(character: &Character) -> u16 {
+    character.value as u16
+}
+
+/// Returns what an escape such as `\d` matches.
+pub(super) fn escaped(kind: CharacterClassEscapeKind) -> Vec<UnitRange> {
+    let (ranges, negative) = match kind {
+        CharacterClassEscapeKind::D => (DIGIT, false),
+        CharacterClassEscapeKind::NegativeD => (DIGIT, true),
+        CharacterClassEscapeKind::S => (SPACE, false),
+        CharacterClassEscapeKind::NegativeS => (SPACE, true),
+        CharacterClassEscapeKind::W => (WORD, false),
+        CharacterClassEscapeKind::NegativeW => (WORD, true),
+    };
+    if negative { UnitSet::new(ranges.to_vec()).inverted().ranges } else { ranges.to_vec() }
+}
+
+/// Returns the members of a class, before it is negated.
+pub(super) fn members(class: &CharacterClass) -> Result<Vec<UnitRange>, PatternError> {
+    let mut ranges = Vec::with_capacity(class.body.len());
+    for content in &class.body {
+        match content {
+            CharacterClassContents::CharacterClassRange(range) => ranges.push((unit(&range.min), unit(&range.max))),
+            CharacterClassContents::CharacterClassEscape(escape) => ranges.extend(escaped(escape.kind)),
+            CharacterClassContents::Character(character) => ranges.push((unit(character), unit(character))),
+            CharacterClassContents::UnicodePropertyEscape(_)
+            | CharacterClassContents::NestedCharacterClass(_)
+            | CharacterClassContents::ClassStringDisjunction(_) => return Err(PatternError::needs_flag()),
+        }
+    }
+    Ok(ranges)
 }

@@ -6,22 +6,21 @@ use oxc_allocator::Allocator;
 use oxc_regular_expression::{
     LiteralParser, Options,
     ast::{
-        Alternative, BoundaryAssertionKind, CapturingGroup, Character, CharacterClass, CharacterClassContents,
-        CharacterClassEscapeKind, Disjunction, IndexedReference, LookAroundAssertion, LookAroundAssertionKind,
-        Modifier, Modifiers, NamedReference, Quantifier, Term,
+        Alternative, BoundaryAssertionKind, CapturingGroup, Disjunction, LookAroundAssertion, LookAroundAssertionKind,
+        Modifier, Modifiers, Quantifier, Term,
     },
-    visit::{Visit, walk},
 };
 
 use super::{
     Engine, PatternError,
-    class::{DIGIT, LINE_TERMINATOR, SPACE, UnitRange, UnitSet, WORD},
+    class::{LINE_TERMINATOR, UnitRange, UnitSet, escaped, members, unit},
     program::{Assertion, Entry, Instruction, Program},
     source::ENDLESS,
+    survey::{Reference, Survey},
 };
 
 /// The most instructions in a program. Also keeps every offset and number within 32 bits.
-const SIZE_LIMIT: usize = 200_000;
+const SIZE_LIMIT: usize = 500_000;
 
 /// Compiles a source that [`super::source::prepare`] has prepared.
 pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
@@ -29,15 +28,14 @@ pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
     let pattern = LiteralParser::new(&allocator, source, None, Options::default())
         .parse()
         .map_err(|diagnostic| syntax_error(&diagnostic.to_string()))?;
+    let survey = Survey::of(&pattern.body);
+    if survey.repeats_name {
+        return Err(syntax_error("Duplicated capturing group names"));
+    }
     if let Some(literal) = literal(&pattern.body) {
         return Ok(Engine::Literal(literal));
     }
 
-    let mut survey = Survey::default();
-    survey.visit_disjunction(&pattern.body);
-    if survey.repeats_name {
-        return Err(syntax_error("Duplicated capturing group names"));
-    }
     let captured = survey.captured();
     let backtracks = !captured.is_empty();
     let mut compiler = Compiler {
@@ -47,7 +45,7 @@ pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
         set_numbers: HashMap::new(),
         program: Program { code: Vec::new(), sets: Vec::new(), looks: Vec::new(), main: Entry::default(), slots: 0 },
     };
-    let body = compiler.disjunction(&pattern.body, Mode::default())?;
+    let body = compiler.disjunction(&pattern.body, Mode { edge: !backtracks, ..Mode::default() })?;
     compiler.program.main = compiler.entry(body, false)?;
     compiler.program.slots = compiler.slots;
     let program = compiler.program;
@@ -56,113 +54,61 @@ pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
 
 /// Words the parser's complaint as a fragment, in terms of the pattern rather than of the grammar.
 fn syntax_error(message: &str) -> PatternError {
+    const REWORDED: [(&str, &str); 4] = [
+        ("Lone quantifier", "nothing to repeat"),
+        ("Invalid braced quantifier", "nothing to repeat"),
+        ("Could not parse the entire pattern", "unmatched `)`"),
+        ("Invalid extended atom escape", "incomplete escape"),
+    ];
     let message = message.trim_start_matches("Invalid regular expression:").trim_start();
-    let mut characters = message.chars();
-    let first = characters.next().map(|first| first.to_ascii_lowercase());
-    PatternError::Syntax(match message {
-        _ if message.starts_with("Lone quantifier") => "nothing to repeat".to_owned(),
-        _ if message.starts_with("Invalid braced quantifier") => "nothing to repeat".to_owned(),
-        _ if message.starts_with("Could not parse") => "unmatched `)`".to_owned(),
-        _ if message.starts_with("Invalid extended atom") => "incomplete escape".to_owned(),
-        _ => first.into_iter().chain(characters).collect(),
-    })
+    let reworded = REWORDED.iter().find(|(original, _)| message.starts_with(original));
+    let mut message = reworded.map_or(message, |(_, reworded)| reworded).to_owned();
+    if let Some(first) = message.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    PatternError::Syntax(message)
 }
 
-/// Returns the text that a pattern of nothing but characters stands for.
+/// Drops the repetitions at both ends that need not be there: a match may begin and end anywhere,
+/// so there is one with them exactly if there is one without, and `.*foo.*` is but a slow `foo`.
+fn without_optional_ends<'t, 'a>(mut terms: &'t [Term<'a>]) -> &'t [Term<'a>] {
+    let is_optional = |term: &Term| matches!(term, Term::Quantifier(quantifier) if quantifier.min == 0);
+    while let [first, rest @ ..] = terms
+        && is_optional(first)
+    {
+        terms = rest;
+    }
+    while let [rest @ .., last] = terms
+        && is_optional(last)
+    {
+        terms = rest;
+    }
+    terms
+}
+
+/// Returns the text that a pattern of nothing but characters looks for.
 fn literal(pattern: &Disjunction) -> Option<String> {
     let [alternative] = &pattern.body[..] else {
         return None;
     };
-    let units = alternative.body.iter().map(|term| match term {
+    let units = without_optional_ends(&alternative.body).iter().map(|term| match term {
         Term::Character(character) => Some(unit(character)),
         _ => None,
     });
     String::from_utf16(&units.collect::<Option<Vec<_>>>()?).ok()
 }
 
-/// Returns the code unit that a character stands for.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "without the flags u and v, the parser takes the source apart into code units"
-)]
-fn unit(character: &Character) -> u16 {
-    character.value as u16
-}
-
-/// What must be known of the whole pattern before any of it is compiled.
-#[derive(Default)]
-struct Survey<'a> {
-    /// Where each capturing group begins in the source; the first is group 1.
-    starts: Vec<u32>,
-    /// The name of each capturing group.
-    names: Vec<Option<&'a str>>,
-    indexed_references: Vec<u32>,
-    named_references: Vec<&'a str>,
-    /// The names that can take part in the same match as what is visited next. The parser's own
-    /// check for duplicates lets some pass, such as `(?:(?<n>a)|b)(?:c|(?<n>d))`.
-    names_in_reach: Vec<&'a str>,
-    repeats_name: bool,
-}
-
-impl<'a> Visit<'a> for Survey<'a> {
-    fn visit_disjunction(&mut self, disjunction: &Disjunction<'a>) {
-        let outside = self.names_in_reach.len();
-        let mut inside = Vec::new();
-        for alternative in &disjunction.body {
-            self.visit_alternative(alternative);
-            inside.extend(self.names_in_reach.drain(outside..));
-        }
-        self.names_in_reach.extend(inside);
-    }
-
-    fn visit_capturing_group(&mut self, group: &CapturingGroup<'a>) {
-        let name = group.name.as_ref().map(|name| name.as_str());
-        if let Some(name) = name {
-            self.repeats_name |= self.names_in_reach.contains(&name);
-            self.names_in_reach.push(name);
-        }
-        self.starts.push(group.span.start);
-        self.names.push(name);
-        walk::walk_capturing_group(self, group);
-    }
-
-    fn visit_indexed_reference(&mut self, reference: &IndexedReference) {
-        self.indexed_references.push(reference.index);
-    }
-
-    fn visit_named_reference(&mut self, reference: &NamedReference<'a>) {
-        self.named_references.push(reference.name.as_str());
-    }
-}
-
-impl Survey<'_> {
-    /// Returns the places in the source of the groups that a reference reads, in order.
-    fn captured(&self) -> Vec<u32> {
-        let indexed = self.indexed_references.iter().filter_map(|&index| self.by_index(index));
-        let named = self.named_references.iter().flat_map(|name| self.by_name(name));
-        let mut captured: Vec<u32> = indexed.chain(named).collect();
-        captured.sort_unstable();
-        captured.dedup();
-        captured
-    }
-
-    fn by_index(&self, index: u32) -> Option<u32> {
-        self.starts.get((index as usize).checked_sub(1)?).copied()
-    }
-
-    fn by_name(&self, name: &str) -> impl Iterator<Item = u32> {
-        let named = self.names.iter().zip(&self.starts);
-        named.filter(move |(other, _)| **other == Some(name)).map(|(_, &start)| start)
-    }
-}
-
 /// How the part being compiled is read.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "three of them are the flags of the language")]
 struct Mode {
     backward: bool,
     ignore_case: bool,
     multiline: bool,
     dot_all: bool,
+    /// Whether this is a whole alternative of a pattern in which nothing is captured, whose ends
+    /// can be cut as in [`without_optional_ends`].
+    edge: bool,
 }
 
 impl Mode {
@@ -240,9 +186,20 @@ impl Compiler<'_> {
 
     fn alternative(&mut self, alternative: &Alternative, mode: Mode) -> Result<Fragment, PatternError> {
         let mut whole = Fragment::nullable(Vec::new());
-        let mut terms = alternative.body.iter();
-        while let Some(term) = if mode.backward { terms.next_back() } else { terms.next() } {
-            let fragment = self.term(term, mode)?;
+        let mut terms = &alternative.body[..];
+        if mode.edge {
+            terms = without_optional_ends(terms);
+        }
+        let inner = Mode { edge: false, ..mode };
+        for index in 0..terms.len() {
+            let is_end = index == 0 || index + 1 == terms.len();
+            let term = &terms[if mode.backward { terms.len() - 1 - index } else { index }];
+            let fragment = match term {
+                Term::Quantifier(quantifier) if mode.edge && is_end => {
+                    self.quantifier(quantifier, Some(quantifier.min), inner)?
+                }
+                _ => self.term(term, inner)?,
+            };
             whole.nullable &= fragment.nullable;
             append(&mut whole.code, &fragment.code)?;
         }
@@ -263,7 +220,7 @@ impl Compiler<'_> {
                 Fragment::nullable(vec![Instruction::Assert(assertion)])
             }
             Term::LookAroundAssertion(look) => self.look(look, mode)?,
-            Term::Quantifier(quantifier) => self.quantifier(quantifier, mode)?,
+            Term::Quantifier(quantifier) => self.quantifier(quantifier, quantifier.max, mode)?,
             Term::Character(character) => {
                 let unit = unit(character);
                 self.set(vec![(unit, unit)], false, mode)
@@ -274,15 +231,9 @@ impl Compiler<'_> {
             Term::CharacterClass(class) => self.set(members(class)?, class.negative, mode),
             Term::CapturingGroup(group) => self.group(group, mode)?,
             Term::IgnoreGroup(group) => self.disjunction(&group.body, mode.modified(group.modifiers.as_ref()))?,
-            Term::IndexedReference(reference) => {
-                let groups = self.survey.by_index(reference.index).into_iter().collect();
-                self.references(groups, mode)
-            }
-            Term::NamedReference(reference) => {
-                let groups = self.survey.by_name(reference.name.as_str()).collect();
-                self.references(groups, mode)
-            }
-            Term::UnicodePropertyEscape(_) => return Err(needs_flag()),
+            Term::IndexedReference(reference) => self.reference(Reference::Index(reference.index), mode),
+            Term::NamedReference(reference) => self.reference(Reference::Name(reference.name.as_str()), mode),
+            Term::UnicodePropertyEscape(_) => return Err(PatternError::needs_flag()),
         })
     }
 
@@ -318,19 +269,13 @@ impl Compiler<'_> {
         Ok(body)
     }
 
-    /// Compiles reading again what groups captured. Of several with one name at most one has taken
-    /// part, and the others match nothing.
-    fn references(&self, groups: Vec<u32>, mode: Mode) -> Fragment {
-        let indices = groups.iter().filter_map(|group| self.captured.binary_search(group).ok());
-        Fragment::nullable(
-            indices
-                .map(|index| Instruction::Reference {
-                    slot: number(index * 2),
-                    ignore_case: mode.ignore_case,
-                    backward: mode.backward,
-                })
-                .collect(),
-        )
+    /// Compiles reading again what a group captured. Of several groups with one name at most one has
+    /// taken part, and the others match nothing.
+    fn reference(&self, reference: Reference, mode: Mode) -> Fragment {
+        let Mode { ignore_case, backward, .. } = mode;
+        let indices = self.survey.targets(reference).filter_map(|group| self.captured.binary_search(&group).ok());
+        let slots = indices.map(|index| number(index * 2));
+        Fragment::nullable(slots.map(|slot| Instruction::Reference { slot, ignore_case, backward }).collect())
     }
 
     fn look(&mut self, look: &LookAroundAssertion, mode: Mode) -> Result<Fragment, PatternError> {
@@ -358,7 +303,12 @@ impl Compiler<'_> {
     }
 
     /// Compiles a repetition, written out: first the iterations that must be, then those that may.
-    fn quantifier(&mut self, quantifier: &Quantifier, mode: Mode) -> Result<Fragment, PatternError> {
+    fn quantifier(
+        &mut self,
+        quantifier: &Quantifier,
+        maximum: Option<u64>,
+        mode: Mode,
+    ) -> Result<Fragment, PatternError> {
         let Fragment { mut code, nullable } = self.term(&quantifier.body, mode)?;
         // Each iteration starts with what the one before has captured forgotten.
         let captured = self.captured_in(quantifier.span.start..quantifier.span.end);
@@ -375,40 +325,33 @@ impl Compiler<'_> {
             optional.insert(0, Instruction::Save(slot));
             optional.push(Instruction::Check(slot));
         }
-        let split = |inside: i32, outside: i32| match quantifier.greedy {
-            true => Instruction::Split { first: inside, second: outside },
-            false => Instruction::Split { first: outside, second: inside },
+        let split = |inside: i32, outside: i32| {
+            let (first, second) = if quantifier.greedy { (inside, outside) } else { (outside, inside) };
+            Instruction::Split { first, second }
         };
 
-        let (minimum, maximum) = (quantifier.min, quantifier.max.filter(|&max| max < ENDLESS));
+        let minimum = quantifier.min;
         let mut whole = Vec::new();
-        match maximum {
-            Some(maximum) => {
-                append_times(&mut whole, &code, minimum)?;
-                let unit = optional.len() + 1;
-                let rest = maximum - minimum;
-                let rest = within_limit(rest.saturating_mul(unit as u64))?;
-                for done in (0..rest).step_by(unit) {
-                    whole.push(split(1, distance(rest - done)));
-                    append(&mut whole, &optional)?;
-                }
-            }
-            None if minimum == 0 => {
-                whole.push(split(1, distance(optional.len() + 2)));
+        if let Some(maximum) = maximum.filter(|&maximum| maximum < ENDLESS) {
+            append_times(&mut whole, &code, minimum)?;
+            let size = optional.len() + 1;
+            let rest = within_limit((maximum - minimum).saturating_mul(size as u64))?;
+            for done in (0..rest).step_by(size) {
+                whole.push(split(1, distance(rest - done)));
                 append(&mut whole, &optional)?;
-                whole.push(Instruction::Jump(-distance(optional.len() + 1)));
             }
-            None => {
-                // The last iteration that must be shares its code with those that may follow, or
-                // nested loops would double in size at each level. It alone may read nothing, so
-                // it enters past the saving of the position, with an empty slot.
-                append_times(&mut whole, &code, minimum - 1)?;
-                if let Some(slot) = check {
-                    whole.extend([Instruction::Clear(slot, slot + 1), Instruction::Jump(2)]);
-                }
-                append(&mut whole, &optional)?;
-                whole.push(split(-distance(optional.len()), 1));
+        } else {
+            // The last iteration that must be shares its code with those that may follow, or
+            // nested loops would double in size at each level. It alone may read nothing, so
+            // it enters past the saving of the position, with an empty slot.
+            append_times(&mut whole, &code, minimum.saturating_sub(1))?;
+            match check {
+                _ if minimum == 0 => whole.push(split(1, distance(optional.len() + 2))),
+                Some(slot) => whole.extend([Instruction::Clear(slot, slot + 1), Instruction::Jump(2)]),
+                None => {}
             }
+            append(&mut whole, &optional)?;
+            whole.push(split(-distance(optional.len()), 1));
         }
         Ok(Fragment { code: whole, nullable: nullable || minimum == 0 })
     }
@@ -418,47 +361,6 @@ impl Compiler<'_> {
         let index = |place: u32| self.captured.partition_point(|&start| start < place);
         index(span.start)..index(span.end)
     }
-}
-
-/// Returns what an escape such as `\d` matches.
-fn escaped(kind: CharacterClassEscapeKind) -> Vec<UnitRange> {
-    let (ranges, negative) = match kind {
-        CharacterClassEscapeKind::D => (DIGIT, false),
-        CharacterClassEscapeKind::NegativeD => (DIGIT, true),
-        CharacterClassEscapeKind::S => (SPACE, false),
-        CharacterClassEscapeKind::NegativeS => (SPACE, true),
-        CharacterClassEscapeKind::W => (WORD, false),
-        CharacterClassEscapeKind::NegativeW => (WORD, true),
-    };
-    let ranges = ranges.to_vec();
-    if negative { UnitSet::new(ranges).inverted().ranges().to_vec() } else { ranges }
-}
-
-/// Returns the members of a class, before it is negated.
-fn members(class: &CharacterClass) -> Result<Vec<UnitRange>, PatternError> {
-    let mut ranges = Vec::with_capacity(class.body.len());
-    for content in &class.body {
-        match content {
-            CharacterClassContents::CharacterClassRange(range) => {
-                ranges.push((unit(&range.min), unit(&range.max)));
-            }
-            CharacterClassContents::CharacterClassEscape(escape) => {
-                ranges.extend(escaped(escape.kind));
-            }
-            CharacterClassContents::Character(character) => {
-                ranges.push((unit(character), unit(character)));
-            }
-            CharacterClassContents::UnicodePropertyEscape(_)
-            | CharacterClassContents::NestedCharacterClass(_)
-            | CharacterClassContents::ClassStringDisjunction(_) => return Err(needs_flag()),
-        }
-    }
-    Ok(ranges)
-}
-
-/// Makes the error for syntax that the parser never reports without the flags u and v.
-fn needs_flag() -> PatternError {
-    PatternError::Syntax("syntax that needs the flag u or v".to_owned())
 }
 
 /// Adds code, within the limit on a program's size.

@@ -57,43 +57,48 @@ impl Simulation<'_> {
         let mut states = vec![entry.start];
         let mut next_states = Vec::new();
         loop {
-            if self.advance(&mut states, position, &mut next_states)? && stop_at(position) {
-                return Ok(true);
+            let unit = next_unit(self.text, position, entry.backward);
+            if !states.is_empty() {
+                let unit = unit.map(|(unit, _)| unit);
+                let matched = self.advance(&mut states, position, unit, &mut next_states)?;
+                if matched && stop_at(position) {
+                    return Ok(true);
+                }
+                std::mem::swap(&mut states, &mut next_states);
             }
-            std::mem::swap(&mut states, &mut next_states);
-            loop {
-                let Some((_, next)) = next_unit(self.text, position, entry.backward) else {
-                    return Ok(false);
-                };
-                position = next;
-                let begins = entry.may_begin(self.text, position);
-                if begins {
-                    states.push(entry.start);
-                }
-                if !states.is_empty() {
-                    break;
-                }
+            let Some((_, next)) = unit else {
+                return Ok(false);
+            };
+            position = next;
+            if entry.may_begin(self.text, position) {
+                states.push(entry.start);
             }
         }
     }
 
-    /// Follows the states at a position, draining them, to those after the next code unit.
-    /// Reports whether one of them is a match.
+    /// Follows the states at a position, draining them, to those after the code unit that is read
+    /// next. Reports whether one of them is a match.
     fn advance(
         &mut self,
         states: &mut Vec<usize>,
         position: usize,
+        unit: Option<u16>,
         next_states: &mut Vec<usize>,
     ) -> Result<bool, Exhausted> {
         let mut matched = false;
+        let mut steps = 0;
         self.round += 1;
         while let Some(mut at) = states.pop() {
             loop {
-                self.budget.spend(1)?;
+                steps += 1;
                 if std::mem::replace(&mut self.seen[at], self.round) == self.round {
                     break;
                 }
-                let goes_on = match self.program.code[at] {
+                let (reads, goes_on) = match self.program.code[at] {
+                    Instruction::Unit { unit: expected, .. } => (unit == Some(expected), false),
+                    Instruction::Set { set, .. } => {
+                        (unit.is_some_and(|unit| self.program.sets[set as usize].contains(unit)), false)
+                    }
                     Instruction::Split { first, second } => {
                         states.push(offset(at, second));
                         at = offset(at, first);
@@ -103,28 +108,32 @@ impl Simulation<'_> {
                         at = offset(at, distance);
                         continue;
                     }
-                    Instruction::Assert(assertion) => assertion.holds(self.text, position),
+                    Instruction::Assert(assertion) => (false, assertion.holds(self.text, position)),
                     Instruction::Look { look, negative } => {
                         let bits = self.holding[look as usize][position / 64];
-                        (bits >> (position % 64) & 1 == 1) != negative
+                        (false, (bits >> (position % 64) & 1 == 1) != negative)
                     }
                     Instruction::Match => {
                         matched = true;
-                        false
+                        (false, false)
                     }
-                    reading => {
-                        if self.program.read(reading, self.text, position).is_some() {
-                            next_states.push(at + 1);
-                        }
-                        false
-                    }
+                    // Nothing is captured without back-references.
+                    Instruction::Save(_)
+                    | Instruction::Clear(..)
+                    | Instruction::Check(_)
+                    | Instruction::Reference { .. } => (false, true),
                 };
+                if reads {
+                    next_states.push(at + 1);
+                }
                 if !goes_on {
                     break;
                 }
                 at += 1;
             }
         }
+        // No more than the program's size at a time, so counting them together is soon enough.
+        self.budget.spend(steps)?;
         Ok(matched)
     }
 }

@@ -21,6 +21,7 @@ mod compile;
 mod linear;
 mod program;
 mod source;
+mod survey;
 #[cfg(test)]
 mod tests;
 
@@ -91,6 +92,13 @@ pub enum PatternError {
     /// The program is too large, which takes counted repetition.
     #[error("too large once its counted repetitions are written out")]
     TooLarge,
+}
+
+impl PatternError {
+    /// Makes the error for syntax that the parser never reports without the flags u and v.
+    fn needs_flag() -> Self {
+        Self::Syntax("syntax that needs the flag u or v".to_owned())
+    }
 }
 
 /// The step budget ran out before the answer was known.

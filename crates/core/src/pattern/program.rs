@@ -9,7 +9,7 @@ use super::{
 const BASE_STEPS: u64 = 20_000_000;
 
 /// The further steps per code unit of the text.
-const STEPS_PER_UNIT: u64 = 64;
+const STEPS_PER_UNIT: u64 = 32;
 
 /// An instruction. Offsets are relative to it, so that code can be copied and joined.
 #[derive(Debug, Clone, Copy)]
@@ -88,21 +88,6 @@ pub(super) struct Entry {
 }
 
 impl Program {
-    /// Reads one unit with a [`Instruction::Unit`] or [`Instruction::Set`].
-    #[inline]
-    pub(super) fn read(&self, instruction: Instruction, text: &[u16], position: usize) -> Option<usize> {
-        let (Instruction::Unit { backward, .. } | Instruction::Set { backward, .. }) = instruction else {
-            return None;
-        };
-        let (unit, next) = next_unit(text, position, backward)?;
-        let accepted = match instruction {
-            Instruction::Set { set, .. } => self.sets[set as usize].contains(unit),
-            Instruction::Unit { unit: expected, .. } => unit == expected,
-            _ => false,
-        };
-        accepted.then_some(next)
-    }
-
     /// Makes the entry for the code from `start` on.
     pub(super) fn entry(&self, start: usize, backward: bool) -> Entry {
         Entry { start, backward, first: self.first_units(start, backward) }

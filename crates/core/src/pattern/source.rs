@@ -19,8 +19,9 @@ use super::PatternError;
 /// The longest source accepted, in bytes.
 pub(super) const LENGTH_LIMIT: usize = 64 * 1024;
 
-/// The deepest nesting of parentheses accepted: the parser and the compiler recurse on it.
-pub(super) const DEPTH_LIMIT: usize = 200;
+/// The deepest nesting of parentheses accepted. The parser and the compiler recurse on it; unoptimized they take 20 KiB
+/// of the stack at each level, of the 2 MiB that a thread has.
+pub(super) const DEPTH_LIMIT: usize = 64;
 
 /// A repetition count that no text can reach (JavaScript strings have fewer than 2^30 code units).
 pub(super) const ENDLESS: u64 = 1 << 30;
@@ -53,7 +54,7 @@ pub(super) fn prepare(source: &str) -> Result<String, PatternError> {
 }
 
 /// Counts the capturing groups, refusing groups nested too deeply.
-fn count_groups(source: &str) -> Result<u64, PatternError> {
+pub(super) fn count_groups(source: &str) -> Result<u64, PatternError> {
     let bytes = source.as_bytes();
     let (mut groups, mut depth, mut in_class) = (0, 0_usize, false);
     let mut at = 0;

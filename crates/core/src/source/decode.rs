@@ -171,10 +171,18 @@ impl<'v> ObjectReader<'v> {
 /// Returns the known word that is nearest to `word`, if one is near at all.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let word = word.to_lowercase();
+    let length = word.chars().count();
     known
         .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), *candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.len().max(word.len()) / 3).max(1))
+        .filter_map(|candidate| {
+            let limit = (candidate.len().max(word.len()) / 3).max(1);
+            // As far apart as their lengths at least: a very long word is not compared, which would take minutes.
+            if candidate.chars().count().abs_diff(length) > limit {
+                return None;
+            }
+            let distance = strsim::damerau_levenshtein(&word, &candidate.to_lowercase());
+            (distance <= limit).then_some((distance, *candidate))
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

@@ -1,5 +1,6 @@
 //! Finds where a JSON pointer's key and value stand in a text.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The byte ranges of a found member.
@@ -13,24 +14,42 @@ pub struct Located {
 
 /// Finds the value that `pointer` names in a text that is known to be JSON.
 pub fn locate(text: &str, pointer: &str) -> Option<Located> {
-    let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
-    scanner.skip_space();
-    let mut found = Located { key: None, value: 0..0 };
-    for segment in pointer.split('/').skip(1) {
-        let wanted = segment.replace("~1", "/").replace("~0", "~");
-        found.key = match scanner.peek()? {
-            b'{' => Some(scanner.enter_member(text, &wanted)?),
-            b'[' => {
-                scanner.enter_element(wanted.parse().ok()?)?;
-                None
-            }
-            _ => return None,
-        };
+    Locator::new(text).locate(pointer)
+}
+
+/// Finds many pointers in one text; it remembers where lists' elements begin, so that a long list is walked once.
+pub(super) struct Locator<'t> {
+    text: &'t str,
+    /// For each list, by where it begins, the beginnings of its first elements.
+    elements: HashMap<usize, Vec<usize>>,
+}
+
+impl<'t> Locator<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, elements: HashMap::new() }
     }
-    let start = scanner.at;
-    scanner.skip_value()?;
-    found.value = start..scanner.at;
-    Some(found)
+
+    pub(super) fn locate(&mut self, pointer: &str) -> Option<Located> {
+        let mut scanner = Scanner { text: self.text.as_bytes(), at: 0 };
+        scanner.skip_space();
+        let mut found = Located { key: None, value: 0..0 };
+        for segment in pointer.split('/').skip(1) {
+            let wanted = segment.replace("~1", "/").replace("~0", "~");
+            found.key = match scanner.peek()? {
+                b'{' => Some(scanner.enter_member(self.text, &wanted)?),
+                b'[' => {
+                    let known = self.elements.entry(scanner.at).or_default();
+                    scanner.enter_element(wanted.parse().ok()?, known)?;
+                    None
+                }
+                _ => return None,
+            };
+        }
+        let start = scanner.at;
+        scanner.skip_value()?;
+        found.value = start..scanner.at;
+        Some(found)
+    }
 }
 
 struct Scanner<'t> {
@@ -76,17 +95,25 @@ impl Scanner<'_> {
         None
     }
 
-    fn enter_element(&mut self, index: usize) -> Option<()> {
-        self.step();
-        for _ in 0..index {
+    fn enter_element(&mut self, index: usize, known: &mut Vec<usize>) -> Option<()> {
+        if known.is_empty() {
+            self.step();
+            if self.peek()? == b']' {
+                return None;
+            }
+            known.push(self.at);
+        }
+        self.at = known[index.min(known.len() - 1)];
+        while known.len() <= index {
             self.skip_value()?;
             self.skip_space();
             if self.peek()? != b',' {
                 return None;
             }
             self.step();
+            known.push(self.at);
         }
-        (self.peek()? != b']').then_some(())
+        Some(())
     }
 
     fn skip_string(&mut self) -> Option<()> {

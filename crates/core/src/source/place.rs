@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::{Problem, Subject, SyntaxError, locate};
+use super::locate::Locator;
+use super::{Problem, Subject, SyntaxError};
 
 /// A line and column, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -14,13 +15,21 @@ pub struct Position {
 }
 
 impl Position {
+    const START: Position = Position { line: 1, column: 1 };
+
     /// Returns the position of a byte offset.
     pub fn of(text: &str, offset: usize) -> Self {
-        let before = &text[..offset.min(text.len())];
-        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-        Self {
-            line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
+        Self::START.behind(&text[..offset.min(text.len())])
+    }
+
+    /// Returns the position behind a text that begins here.
+    fn behind(self, passed: &str) -> Self {
+        match passed.rfind('\n') {
+            Some(end) => Self {
+                line: self.line + passed.bytes().filter(|&byte| byte == b'\n').count(),
+                column: passed[end + 1..].chars().count() + 1,
+            },
+            None => Self { line: self.line, column: self.column + passed.chars().count() },
         }
     }
 }
@@ -52,14 +61,28 @@ pub struct Finding {
 impl Finding {
     /// Finds a problem's place; what has none points at the start of the text.
     pub fn locate(text: &str, problem: Problem) -> Self {
-        let found = locate(text, &problem.pointer);
-        let range = match (found, problem.subject) {
-            (Some(found), Subject::Key) => found.key.unwrap_or(found.value),
-            (Some(found), Subject::Value) => found.value,
-            (None, _) => 0..0,
+        let range = range_of(&mut Locator::new(text), &problem);
+        Self::new(Place::new(text, range), problem)
+    }
+
+    /// Finds the places of many problems, in the order of the text, which is walked once.
+    pub fn locate_all(text: &str, problems: Vec<Problem>) -> Vec<Self> {
+        let mut locator = Locator::new(text);
+        let locate = |problem| (range_of(&mut locator, &problem), problem);
+        let mut located: Vec<(Range<usize>, Problem)> = problems.into_iter().map(locate).collect();
+        located.sort_by_key(|(range, _)| range.start);
+        let (mut offset, mut position) = (0, Position::START);
+        let find = |(range, problem): (Range<usize>, Problem)| {
+            position = position.behind(&text[offset..range.start]);
+            offset = range.start;
+            Self::new(Place { range, position }, problem)
         };
+        located.into_iter().map(find).collect()
+    }
+
+    fn new(place: Place, problem: Problem) -> Self {
         Self {
-            place: Place::new(text, range),
+            place,
             pointer: Some(problem.pointer),
             case_id: problem.case_id,
             message: problem.message,
@@ -76,5 +99,13 @@ impl Finding {
             message: error.message,
             help: None,
         }
+    }
+}
+
+fn range_of(locator: &mut Locator<'_>, problem: &Problem) -> Range<usize> {
+    match (locator.locate(&problem.pointer), problem.subject) {
+        (Some(found), Subject::Key) => found.key.unwrap_or(found.value),
+        (Some(found), Subject::Value) => found.value,
+        (None, _) => 0..0,
     }
 }

@@ -1,0 +1,190 @@
+//! An agent behind an HTTP endpoint that runs its own tools.
+
+use std::time::{Duration, Instant};
+
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::port::{Agent, AgentError, Pending};
+use karat_core::text::shorten;
+use karat_core::trace::Trace;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, StatusCode, Url};
+use serde_json::Value;
+
+use crate::http_config::{HttpConfig, Method};
+
+/// Why no request can be made at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("'{url}' is not a URL: {reason}")]
+    Url { url: String, reason: String },
+    #[error("the header '{name}' cannot be sent: {reason}")]
+    Header { name: String, reason: String },
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(String),
+}
+
+/// Sends each message to one URL and reads the reply.
+#[derive(Debug)]
+pub struct HttpAgent {
+    client: Client,
+    url: Url,
+    config: HttpConfig,
+}
+
+impl HttpAgent {
+    /// Prepares the connection pool; `headers` have their variables filled in.
+    pub fn new(url: &str, headers: &[(String, String)], config: HttpConfig) -> Result<Self, ClientError> {
+        let parsed = Url::parse(url)
+            .map_err(|error| ClientError::Url { url: url.to_owned(), reason: error.to_string() })?;
+        let client = client(&parsed, header_map(headers)?)?;
+        Ok(Self { client, url: parsed, config })
+    }
+
+    fn request(&self, message: &str) -> reqwest::RequestBuilder {
+        let method = match self.config.method {
+            Method::Post => reqwest::Method::POST,
+            Method::Put => reqwest::Method::PUT,
+            Method::Patch => reqwest::Method::PATCH,
+            Method::Get => reqwest::Method::GET,
+            Method::Delete => reqwest::Method::DELETE,
+        };
+        let mut url = self.url.clone();
+        if let Some(parameter) = &self.config.request.query {
+            url.query_pairs_mut().append_pair(parameter, message);
+        }
+        let request = self.client.request(method, url);
+        if self.config.method.has_body() {
+            let body = self.config.request.body_with(message).unwrap_or_default();
+            return request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+        }
+        request
+    }
+
+    async fn exchange(&self, message: &str) -> Result<(StatusCode, HeaderMap, Vec<u8>), String> {
+        let mut response = self.request(message).send().await.map_err(|error| describe(error))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let limit = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| describe(error))? {
+            if body.len() + chunk.len() > limit {
+                return Err(format!("the reply is larger than {limit} bytes ('maxResponseBytes')"));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok((status, headers, body))
+    }
+
+    fn read(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Trace, String> {
+        if !status.is_success() {
+            return Err(refusal(status, headers, body));
+        }
+        let reply: Value = serde_json::from_slice(body).map_err(|error| {
+            format!("the reply is no JSON ({error}): {}", shorten(&String::from_utf8_lossy(body), 120))
+        })?;
+        self.config.response.trace(&reply)
+    }
+}
+
+impl Agent for HttpAgent {
+    fn identity(&self) -> String {
+        self.url.to_string()
+    }
+
+    fn mode(&self, _case: &Case) -> Mode {
+        Mode::Endpoint
+    }
+
+    fn answer<'a>(&'a self, case: &'a Case) -> Pending<'a, Result<Trace, AgentError>> {
+        Box::pin(async move {
+            let start = Instant::now();
+            let exchanged = self.exchange(&case.input.message).await;
+            let elapsed = start.elapsed();
+            let trace = exchanged.and_then(|(status, headers, body)| self.read(status, &headers, &body));
+            match trace {
+                Ok(trace) => Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }),
+                Err(message) => Err(AgentError { message, elapsed }),
+            }
+        })
+    }
+}
+
+fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
+    let mut text = format!("the agent answered HTTP {status}");
+    if let Some(location) = headers.get("location").and_then(|value| value.to_str().ok()) {
+        // Not followed: an evaluation should say what it evaluates, and headers must not go elsewhere.
+        text.push_str(&format!(", which leads to {location}: set that as the endpoint"));
+    } else if !body.is_empty() {
+        text.push_str(&format!(": {}", shorten(String::from_utf8_lossy(body).trim(), 200)));
+    }
+    text
+}
+
+fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, ClientError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let fail = |reason: String| ClientError::Header { name: name.clone(), reason };
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|error| fail(error.to_string()))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| fail("its value has forbidden characters".to_owned()))?;
+        value.set_sensitive(true);
+        map.insert(header, value);
+    }
+    Ok(map)
+}
+
+fn client(url: &Url, headers: HeaderMap) -> Result<Client, ClientError> {
+    let builder = Client::builder()
+        .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(30));
+    let builder = match url.scheme() {
+        "https" => {
+            // Only the first call in a process sets it; that it was set before is fine.
+            rustls::crypto::ring::default_provider().install_default().ok();
+            builder
+        }
+        // The machine's certificates take a while to load, and plain HTTP needs none.
+        "http" => builder.tls_backend_preconfigured(without_certificates()?),
+        other => {
+            let reason = format!("'{other}' is neither http nor https");
+            return Err(ClientError::Url { url: url.to_string(), reason });
+        }
+    };
+    builder.build().map_err(|error| ClientError::Client(describe(error)))
+}
+
+fn without_certificates() -> Result<rustls::ClientConfig, ClientError> {
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ClientError::Client(error.to_string()))?;
+    Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+}
+
+/// Tells the whole chain of causes, without the URL, which may hold a key.
+fn describe(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(next) = cause {
+        let next_text = next.to_string();
+        if !text.contains(&next_text) {
+            text.push_str(&format!(": {next_text}"));
+        }
+        cause = next.source();
+    }
+    text
+}
+
+/// Gets what an address answers, at most 64 MiB of it.
+pub async fn fetch(url: &str, headers: &[(String, String)]) -> Result<Vec<u8>, String> {
+    let config = HttpConfig {
+        method: Method::Get,
+        max_response_bytes: 64 * 1024 * 1024,
+        ..HttpConfig::default()
+    };
+    let agent = HttpAgent::new(url, headers, config).map_err(|error| error.to_string())?;
+    let (status, headers, body) = agent.exchange("").await?;
+    if status.is_success() { Ok(body) } else { Err(refusal(status, &headers, &body)) }
+}

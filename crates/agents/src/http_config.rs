@@ -1,0 +1,175 @@
+//! How an HTTP agent is asked and its reply read, as the configuration says.
+
+use std::collections::BTreeMap;
+
+use karat_core::source::{
+    ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_word,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::reply::{ResponseMap, read_pointer};
+
+/// How an HTTP agent is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HttpConfig {
+    pub method: Method,
+    /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+    pub headers: BTreeMap<String, String>,
+    pub request: RequestMap,
+    pub response: ResponseMap,
+    /// A larger reply is an error.
+    pub max_response_bytes: u64,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RequestMap {
+    /// The body, into which the message is put.
+    pub body: Map<String, Value>,
+    /// Where in the body the message goes, as a JSON pointer.
+    pub message: String,
+    /// The query parameter that gets the message instead, for GET and DELETE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+}
+
+/// The request's method.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    #[default]
+    Post,
+    Put,
+    Patch,
+    Get,
+    Delete,
+}
+
+impl Method {
+    const NAMES: [&'static str; 5] = ["POST", "PUT", "PATCH", "GET", "DELETE"];
+
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "POST" => Some(Self::Post),
+            "PUT" => Some(Self::Put),
+            "PATCH" => Some(Self::Patch),
+            "GET" => Some(Self::Get),
+            "DELETE" => Some(Self::Delete),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_body(self) -> bool {
+        !matches!(self, Self::Get | Self::Delete)
+    }
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            method: Method::default(),
+            headers: BTreeMap::new(),
+            request: RequestMap::default(),
+            response: ResponseMap::default(),
+            max_response_bytes: 10 * 1024 * 1024,
+        }
+    }
+}
+
+impl Default for RequestMap {
+    fn default() -> Self {
+        Self { body: Map::new(), message: "/message".to_owned(), query: None }
+    }
+}
+
+impl HttpConfig {
+    pub fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let default = Self::default();
+        let config = Self {
+            method: object
+                .optional("method", path, problems, |value, path, problems| {
+                    read_word(value, path, problems, &Method::NAMES, Method::from_name)
+                })
+                .unwrap_or_default(),
+            headers: object.optional("headers", path, problems, read_headers).unwrap_or_default(),
+            request: object.optional("request", path, problems, RequestMap::read).unwrap_or_default(),
+            response: object.optional("response", path, problems, ResponseMap::read).unwrap_or_default(),
+            max_response_bytes: object
+                .optional("maxResponseBytes", path, problems, read_positive_count)
+                .unwrap_or(default.max_response_bytes),
+        };
+        object.close(path, problems);
+        if !config.method.has_body() && config.request.query.is_none() {
+            problems.at(path, "this method sends no body: 'request.query' must name the parameter for the message");
+        }
+        Some(config)
+    }
+}
+
+impl RequestMap {
+    fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let default = Self::default();
+        let map = Self {
+            body: object.optional("body", path, problems, read_object_map).unwrap_or_default(),
+            message: object.optional("message", path, problems, read_pointer).unwrap_or(default.message),
+            query: object.optional("query", path, problems, read_string),
+        };
+        object.close(path, problems);
+        if map.query.is_none() && map.body_with("").is_none() {
+            problems.at(path, format!("'message': the body has no place '{}'", map.message));
+        }
+        Some(map)
+    }
+
+    /// Returns the body with the message in its place; the last part of the pointer need not be there yet.
+    pub(crate) fn body_with(&self, message: &str) -> Option<Value> {
+        let mut body = Value::Object(self.body.clone());
+        let (parent, last) = self.message.rsplit_once('/')?;
+        let key = last.replace("~1", "/").replace("~0", "~");
+        match body.pointer_mut(parent)? {
+            Value::Object(map) => {
+                map.insert(key, Value::from(message));
+            }
+            Value::Array(items) => *items.get_mut(key.parse::<usize>().ok()?)? = Value::from(message),
+            _ => return None,
+        }
+        Some(body)
+    }
+}
+
+/// Reads header names and values.
+pub fn read_headers(
+    value: &Value,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<BTreeMap<String, String>> {
+    let map = read_object_map(value, path, problems)?;
+    let read = |(name, value): (&String, &Value)| Some((name.clone(), read_string(value, &path.key(name), problems)?));
+    map.iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_message_goes_to_its_place() {
+        let map = RequestMap {
+            body: json!({"messages": [{"role": "user", "content": ""}], "stream": false}).as_object().cloned().expect("an object"),
+            message: "/messages/0/content".to_owned(),
+            query: None,
+        };
+        let body = map.body_with("hi").expect("has the place");
+        assert_eq!(body, json!({"messages": [{"role": "user", "content": "hi"}], "stream": false}));
+        assert_eq!(RequestMap::default().body_with("hi"), Some(json!({"message": "hi"})));
+        assert_eq!(RequestMap { message: "/a/b".to_owned(), ..RequestMap::default() }.body_with("hi"), None);
+    }
+}

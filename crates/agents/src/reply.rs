@@ -1,0 +1,221 @@
+//! An agent's reply as JSON, to a trace.
+
+use karat_core::source::{ObjectReader, Path, Problems, read_string, type_name};
+use karat_core::trace::{ToolCall, Trace, Usage};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Where the parts of a reply stand, as JSON pointers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ResponseMap {
+    /// The agent's text.
+    pub response: String,
+    /// The list of tool calls; a reply without it made none.
+    pub tool_calls: String,
+    /// Where the parts of each tool call stand, from the call.
+    pub tool_call: ToolCallMap,
+    /// What the answer used: `inputTokens`, `outputTokens`, `costUsd`.
+    pub usage: String,
+    pub model: String,
+}
+
+/// Where the parts of a tool call stand, as JSON pointers from the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ToolCallMap {
+    pub name: String,
+    /// An object, or a text that holds one as JSON.
+    pub params: String,
+    pub success: String,
+    pub duration_ms: String,
+    pub result: String,
+}
+
+impl Default for ResponseMap {
+    fn default() -> Self {
+        Self {
+            response: "/response".to_owned(),
+            tool_calls: "/toolCalls".to_owned(),
+            tool_call: ToolCallMap::default(),
+            usage: "/usage".to_owned(),
+            model: "/model".to_owned(),
+        }
+    }
+}
+
+impl Default for ToolCallMap {
+    fn default() -> Self {
+        Self {
+            name: "/name".to_owned(),
+            params: "/params".to_owned(),
+            success: "/success".to_owned(),
+            duration_ms: "/durationMs".to_owned(),
+            result: "/result".to_owned(),
+        }
+    }
+}
+
+impl ResponseMap {
+    pub(crate) fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let default = Self::default();
+        let map = Self {
+            response: object.optional("response", path, problems, read_pointer).unwrap_or(default.response),
+            tool_calls: object.optional("toolCalls", path, problems, read_pointer).unwrap_or(default.tool_calls),
+            tool_call: object.optional("toolCall", path, problems, ToolCallMap::read).unwrap_or_default(),
+            usage: object.optional("usage", path, problems, read_pointer).unwrap_or(default.usage),
+            model: object.optional("model", path, problems, read_pointer).unwrap_or(default.model),
+        };
+        object.close(path, problems);
+        Some(map)
+    }
+
+    /// Reads a reply; the error says what of the expected shape is not there.
+    pub fn trace(&self, reply: &Value) -> Result<Trace, String> {
+        let response = match reply.pointer(&self.response) {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => return Err(format!("the reply's text at '{}' is {}", self.response, type_name(other))),
+            None => return Err(format!("the reply has no text at '{}'", self.response)),
+        };
+        let tool_calls = match present(reply, &self.tool_calls) {
+            None => Vec::new(),
+            Some(Value::Array(calls)) => calls
+                .iter()
+                .enumerate()
+                .map(|(index, call)| {
+                    self.tool_call.read_call(call).map_err(|what| format!("tool call {index} of the reply {what}"))
+                })
+                .collect::<Result<_, _>>()?,
+            Some(other) => return Err(format!("the reply's '{}' is {}, not an array", self.tool_calls, type_name(other))),
+        };
+        Ok(Trace {
+            response,
+            tool_calls,
+            usage: present(reply, &self.usage).and_then(read_usage),
+            model: present(reply, &self.model).and_then(Value::as_str).map(str::to_owned),
+            stop_reason: None,
+            latency_ms: 0.0,
+        })
+    }
+}
+
+impl ToolCallMap {
+    fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let default = Self::default();
+        let map = Self {
+            name: object.optional("name", path, problems, read_pointer).unwrap_or(default.name),
+            params: object.optional("params", path, problems, read_pointer).unwrap_or(default.params),
+            success: object.optional("success", path, problems, read_pointer).unwrap_or(default.success),
+            duration_ms: object.optional("durationMs", path, problems, read_pointer).unwrap_or(default.duration_ms),
+            result: object.optional("result", path, problems, read_pointer).unwrap_or(default.result),
+        };
+        object.close(path, problems);
+        Some(map)
+    }
+
+    fn read_call(&self, call: &Value) -> Result<ToolCall, String> {
+        let name = match call.pointer(&self.name) {
+            Some(Value::String(name)) => name.clone(),
+            _ => return Err(format!("has no name at '{}'", self.name)),
+        };
+        let params = match present(call, &self.params) {
+            None => Map::new(),
+            Some(Value::Object(params)) => params.clone(),
+            Some(Value::String(text)) => serde_json::from_str(text)
+                .map_err(|_| format!("('{name}') has arguments that are no JSON object"))?,
+            Some(other) => return Err(format!("('{name}') has arguments that are {}, not an object", type_name(other))),
+        };
+        let success = match present(call, &self.success) {
+            None => None,
+            Some(Value::Bool(success)) => Some(*success),
+            Some(other) => return Err(format!("('{name}') has a 'success' that is {}", type_name(other))),
+        };
+        Ok(ToolCall {
+            success,
+            duration_ms: present(call, &self.duration_ms).and_then(Value::as_f64),
+            params,
+            result: call.pointer(&self.result).cloned(),
+            name,
+        })
+    }
+}
+
+/// Returns what stands at a pointer; null is as good as nothing.
+fn present<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    value.pointer(pointer).filter(|found| !found.is_null())
+}
+
+/// Reads the token counts under the names that agents commonly use.
+fn read_usage(usage: &Value) -> Option<Usage> {
+    let count = |names: &[&str]| names.iter().find_map(|name| usage.get(name)?.as_u64());
+    let usage = Usage {
+        input_tokens: count(&["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"]),
+        output_tokens: count(&["outputTokens", "output_tokens", "completionTokens", "completion_tokens"]),
+        cost_usd: ["costUsd", "cost_usd"].iter().find_map(|name| usage.get(name)?.as_f64()),
+    };
+    (usage != Usage::default()).then_some(usage)
+}
+
+pub(crate) fn read_pointer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let pointer = read_string(value, path, problems)?;
+    if pointer.is_empty() || pointer.starts_with('/') {
+        return Some(pointer);
+    }
+    problems.at(path, format!("{} must be a JSON pointer, which begins with '/'", path.name()));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_reply_is_read_where_the_map_says() {
+        let map = ResponseMap {
+            response: "/output/0/text".to_owned(),
+            tool_calls: "/steps".to_owned(),
+            tool_call: ToolCallMap {
+                name: "/function/name".to_owned(),
+                params: "/function/arguments".to_owned(),
+                ..ToolCallMap::default()
+            },
+            usage: "/usage".to_owned(),
+            model: "/model".to_owned(),
+        };
+        let reply = json!({
+            "output": [{"text": "hi"}], "model": "m", "usage": {"prompt_tokens": 3, "completion_tokens": 4},
+            "steps": [{"function": {"name": "t", "arguments": "{\"a\": 1}"}, "result": null}],
+        });
+        let trace = map.trace(&reply).expect("fits");
+        assert_eq!((trace.response.as_str(), trace.tool_names()), ("hi", vec!["t"]));
+        assert_eq!(trace.tool_calls[0].params["a"], 1);
+        assert_eq!(trace.tool_calls[0].result, Some(Value::Null));
+        assert_eq!(trace.usage.expect("there").output_tokens, Some(4));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let map = ResponseMap::default();
+        for (reply, message) in [
+            (json!([]), "the reply has no text at '/response'"),
+            (json!({"response": null}), "the reply's text at '/response' is null"),
+            (json!({"response": "", "toolCalls": {}}), "the reply's '/toolCalls' is an object, not an array"),
+            (json!({"response": "", "toolCalls": [{}]}), "tool call 0 of the reply has no name at '/name'"),
+            (
+                json!({"response": "", "toolCalls": [{"name": "t", "params": "x"}]}),
+                "tool call 0 of the reply ('t') has arguments that are no JSON object",
+            ),
+            (
+                json!({"response": "", "toolCalls": [{"name": "t", "success": "yes"}]}),
+                "tool call 0 of the reply ('t') has a 'success' that is a string",
+            ),
+        ] {
+            assert_eq!(map.trace(&reply).expect_err("does not fit"), message);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! An agent that answers from a file: for examples, demos, and suites in CI without an agent.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::port::{Agent, AgentError, Pending};
+use karat_core::source::{
+    Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string,
+};
+use karat_core::trace::Trace;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::reply::ResponseMap;
+
+/// All that is wrong with a script.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the script is invalid")]
+pub struct ScriptError {
+    pub findings: Vec<Finding>,
+}
+
+/// A file of replies.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(title = "karat script")]
+pub struct Script {
+    /// Where this file's schema is, for editors.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The reply to each message.
+    pub replies: BTreeMap<String, ScriptedReply>,
+    /// The reply to any other message; without it, such a message is an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<ScriptedReply>,
+}
+
+/// One reply.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScriptedReply {
+    /// The agent's text; empty if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
+    /// The tool calls: `name`, `params`, `success`, `durationMs`, `result`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<Vec<Map<String, Value>>>,
+    /// `inputTokens`, `outputTokens`, `costUsd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How long the agent takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// The agent breaks down with this message instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Answers from a script.
+#[derive(Debug)]
+pub struct ScriptedAgent {
+    identity: String,
+    replies: BTreeMap<String, Answer>,
+    otherwise: Option<Answer>,
+}
+
+#[derive(Debug, Clone)]
+struct Answer {
+    delay: Duration,
+    outcome: Result<Trace, String>,
+}
+
+impl ScriptedAgent {
+    /// Reads a script's text; `identity` is what results call the agent.
+    pub fn read(text: &str, identity: String) -> Result<Self, ScriptError> {
+        let value = parse(text).map_err(|error| ScriptError { findings: vec![Finding::syntax(text, error)] })?;
+        let mut problems = Problems::default();
+        let read = read_script(&value, &mut problems);
+        match read.filter(|_| problems.is_empty()) {
+            Some((replies, otherwise)) => Ok(Self { identity, replies, otherwise }),
+            None => {
+                let locate = |problem| Finding::locate(text, problem);
+                Err(ScriptError { findings: problems.into_list().into_iter().map(locate).collect() })
+            }
+        }
+    }
+}
+
+type Replies = (BTreeMap<String, Answer>, Option<Answer>);
+
+fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
+    let path = Path::Root;
+    let mut object = ObjectReader::open(value, &path, problems)?;
+    object.optional("$schema", &path, problems, read_string);
+    let replies = object.required("replies", &path, problems, |value, path, problems| {
+        let map = read_object_map(value, path, problems)?;
+        let mut replies = BTreeMap::new();
+        for (message, reply) in map {
+            let answer = read_answer(&reply, &path.key(&message), problems);
+            replies.extend(answer.map(|answer| (message.clone(), answer)));
+        }
+        Some(replies)
+    });
+    let otherwise = object.optional("otherwise", &path, problems, read_answer);
+    object.close(&path, problems);
+    Some((replies?, otherwise))
+}
+
+fn read_answer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Answer> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let response = object.optional("response", path, problems, read_string).unwrap_or_default();
+    let delay = object.optional("delayMs", path, problems, read_count).unwrap_or_default();
+    let error = object.optional("error", path, problems, read_string);
+    let mut reply = Map::new();
+    reply.insert("response".to_owned(), Value::from(response));
+    for key in ["toolCalls", "usage", "model"] {
+        reply.extend(object.raw(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    object.close(path, problems);
+    let trace = ResponseMap::default().trace(&Value::Object(reply));
+    if let Err(what) = &trace {
+        problems.at(path, what.clone());
+    }
+    let outcome = error.map_or(trace, Err);
+    Some(Answer { delay: Duration::from_millis(delay), outcome })
+}
+
+impl Agent for ScriptedAgent {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn mode(&self, _case: &Case) -> Mode {
+        Mode::Endpoint
+    }
+
+    fn answer<'a>(&'a self, case: &'a Case) -> Pending<'a, Result<Trace, AgentError>> {
+        Box::pin(async move {
+            let start = Instant::now();
+            let fail = |message: String| AgentError { message, elapsed: start.elapsed() };
+            let answer = self
+                .replies
+                .get(&case.input.message)
+                .or(self.otherwise.as_ref())
+                .ok_or_else(|| fail("the script has no reply to this message".to_owned()))?;
+            if !answer.delay.is_zero() {
+                tokio::time::sleep(answer.delay).await;
+            }
+            let trace = answer.outcome.clone().map_err(fail)?;
+            Ok(Trace { latency_ms: start.elapsed().as_secs_f64() * 1000.0, ..trace })
+        })
+    }
+}

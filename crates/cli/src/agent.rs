@@ -1,0 +1,69 @@
+//! The agent that the settings name.
+
+use std::sync::Arc;
+
+use karat_agents::{HttpAgent, ScriptedAgent, expand_variables};
+use karat_core::exit::ExitStatus;
+use karat_core::port::Agent;
+use karat_core::redact::Redactor;
+
+use crate::diagnostic::print_findings;
+use crate::environment::variable;
+use crate::failure::Failure;
+use crate::load::read_text;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// The kinds of agents beside URLs that are known; some only by name as yet.
+const MODEL_KINDS: [&str; 2] = ["openai", "anthropic"];
+
+/// Prepares the agent; header variables are filled in here and kept secret from here on.
+pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<Arc<dyn Agent>, Failure> {
+    let Some(endpoint) = &settings.agent_endpoint else {
+        return Err(Failure::invalid("no agent to ask")
+            .hint("set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:3000/chat")
+            .hint("without an agent, scripted:FILE answers from a file"));
+    };
+    let text = endpoint.value.as_str();
+    if text.starts_with("http://") || text.starts_with("https://") {
+        let headers = fill_headers(&settings.agent.headers, &mut settings.redactor)?;
+        printer.keep_secret(settings.redactor.clone());
+        let agent = HttpAgent::new(text, &headers, settings.agent.clone());
+        return agent.map(|agent| Arc::new(agent) as Arc<dyn Agent>).map_err(|error| Failure::invalid(error.to_string()));
+    }
+    match text.split_once(':') {
+        Some(("scripted", file)) if !file.is_empty() => {
+            let path = endpoint.base.join(file);
+            let script = read_text(&path, "the script")?;
+            match ScriptedAgent::read(&script, text.to_owned()) {
+                Ok(agent) => Ok(Arc::new(agent)),
+                Err(error) => {
+                    print_findings(file, &script, &error.findings, printer);
+                    Err(Failure::reported(ExitStatus::Invalid))
+                }
+            }
+        }
+        Some((kind, _)) if MODEL_KINDS.contains(&kind) => {
+            Err(Failure::invalid(format!("'{kind}:' agents are not supported yet: give the URL of an agent")))
+        }
+        _ => Err(Failure::invalid(format!("'{text}' is no agent: expected a URL (http://…, https://…) or scripted:FILE"))),
+    }
+}
+
+/// Tells whether the endpoint is a model that is only routed unless its tools are stubbed.
+pub(crate) fn is_model(endpoint: &str) -> bool {
+    endpoint.split_once(':').is_some_and(|(kind, _)| MODEL_KINDS.contains(&kind))
+}
+
+pub(crate) fn fill_headers(
+    headers: &std::collections::BTreeMap<String, String>,
+    redactor: &mut Redactor,
+) -> Result<Vec<(String, String)>, Failure> {
+    let fill = |(name, value): (&String, &String)| {
+        let expanded = expand_variables(value, &variable)
+            .map_err(|error| Failure::invalid(format!("the header '{name}' cannot be sent: {error}")))?;
+        expanded.secrets.iter().for_each(|secret| redactor.add(secret));
+        Ok((name.clone(), expanded.text))
+    };
+    headers.iter().map(fill).collect()
+}

@@ -1,0 +1,238 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    everything passed
+  1    a case failed or regressed
+  2    usage, configuration or input is invalid; nothing was run
+  3    something errored, so there is no verdict
+  4    nothing was selected
+  130  interrupted; what had finished was written";
+
+/// Tells whether a tool-using AI agent still does what it should.
+#[derive(Debug, Parser)]
+#[command(name = "karat", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "KARAT_COLOR")]
+    pub(crate) color: ColorChoice,
+    /// Use only ASCII characters [default: as the locale says]
+    #[arg(long, global = true, value_name = "BOOL", env = "KARAT_ASCII", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) ascii: Option<bool>,
+    /// Show only what did not pass, and the numbers
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run eval files against the agent and judge its answers
+    Run(RunArgs),
+    /// Find what is invalid or likely wrong in eval files, without asking the agent
+    Check(CheckArgs),
+    /// Compare two results: what broke, what was mended
+    Diff(DiffArgs),
+    /// Write a first configuration and a first eval file
+    Init(InitArgs),
+    /// Print the JSON Schema of a file format
+    Schema(SchemaArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+}
+
+/// Keys of `karat.json` as flags: flag over variable over file over default.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Configuration (each is also a key of karat.json)")]
+pub(crate) struct ConfigArgs {
+    /// Read this configuration instead of the nearest karat.json
+    #[arg(long, value_name = "FILE", env = "KARAT_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The agent: a URL, or scripted:FILE
+    #[arg(long, value_name = "URL|KIND:NAME", env = "KARAT_AGENT_ENDPOINT")]
+    pub(crate) agent_endpoint: Option<String>,
+    /// How an HTTP agent is asked, as JSON: method, headers, request, response, maxResponseBytes
+    #[arg(long, value_name = "JSON", env = "KARAT_AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Where {{seed:…}} tokens come from [default: evals/seed-manifest.json]
+    #[arg(long, value_name = "FILE", env = "KARAT_SEED_MANIFEST_PATH")]
+    pub(crate) seed_manifest_path: Option<PathBuf>,
+    /// Capture a snapshot before the run
+    #[arg(long, value_name = "BOOL", env = "KARAT_SNAPSHOT_ENABLED", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) snapshot_enabled: Option<bool>,
+    /// Where the snapshot comes from, as JSON: {"command": […]}, {"url": …, "headers": {…}} or {"file": …}
+    #[arg(long, value_name = "JSON", env = "KARAT_SNAPSHOT")]
+    pub(crate) snapshot: Option<String>,
+    /// Take the snapshot from this file
+    #[arg(long, value_name = "FILE", env = "KARAT_SNAPSHOT_FILE", conflicts_with = "snapshot")]
+    pub(crate) snapshot_file: Option<PathBuf>,
+    /// Where results are written [default: evals/results/]
+    #[arg(long, value_name = "FOLDER", env = "KARAT_OUTPUT_DIR")]
+    pub(crate) output_dir: Option<PathBuf>,
+    /// Compare with this earlier run of the output folder
+    #[arg(long, value_name = "RUN_ID", env = "KARAT_BASELINE_RUN_ID")]
+    pub(crate) baseline_run_id: Option<String>,
+    /// Compare with this result file
+    #[arg(long, value_name = "FILE", env = "KARAT_BASELINE", conflicts_with = "baseline_run_id")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// How many cases are under way at once [default: 1]
+    #[arg(long, short = 'j', value_name = "N", env = "KARAT_CONCURRENCY")]
+    pub(crate) concurrency: Option<u64>,
+    /// How long a case may take, in milliseconds [default: 60000]
+    #[arg(long, value_name = "MS", env = "KARAT_TIMEOUT_MS")]
+    pub(crate) timeout_ms: Option<u64>,
+    /// The agent's tools, as JSON [default: tools/tools.exports.ts]
+    #[arg(long, value_name = "FILE", env = "KARAT_TOOL_REGISTRY_PATH")]
+    pub(crate) tool_registry_path: Option<PathBuf>,
+    /// The vocabulary that maxTokens counts with [default: o200k_base]
+    #[arg(long, value_name = "NAME", env = "KARAT_TOKENIZER")]
+    pub(crate) tokenizer: Option<String>,
+    /// Fail a case in which no assertion ran; for check: let warnings fail
+    #[arg(long, value_name = "BOOL", env = "KARAT_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) strict: Option<bool>,
+    /// Look for every failure of a case, not only the first
+    #[arg(long, value_name = "BOOL", env = "KARAT_ALL_FAILURES", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) all_failures: Option<bool>,
+    /// Begin no further case after the first that does not pass
+    #[arg(long, value_name = "BOOL", env = "KARAT_FAIL_FAST", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) fail_fast: Option<bool>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Eval files, folders or globs; a folder that holds a karat.json is a project of its own [default: evals]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// What stdout is: a summary, one JSON document, or a JSON line for each event
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: RunFormat,
+    /// Write a report too: junit, markdown or github, to a file or to - (repeatable)
+    #[arg(long, value_name = "KIND=PATH")]
+    pub(crate) report: Vec<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// Which cases are run; kinds of selection narrow each other.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Selection")]
+pub(crate) struct SelectionArgs {
+    /// Run the case with this id (repeatable)
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Vec<String>,
+    /// Run files of this tier (repeatable): golden, labeled, regression
+    #[arg(long, value_name = "TIER")]
+    pub(crate) tier: Vec<String>,
+    /// Run cases of this difficulty (repeatable): straightforward, ambiguous, edge, regression
+    #[arg(long, value_name = "DIFFICULTY")]
+    pub(crate) difficulty: Vec<String>,
+    /// Run cases whose id, description or message matches this regular expression
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) grep: Option<String>,
+    /// Run only what did not pass in the baseline, or else in the newest result
+    #[arg(long)]
+    pub(crate) only_failed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    Human,
+    Json,
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Eval files, folders or globs [default: evals]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What stdout is
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The result before: a result file, or a run id of the output folder
+    pub(crate) before: String,
+    /// The result now: a result file, or a run id of the output folder
+    pub(crate) now: String,
+    /// What stdout is
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    /// Read this configuration instead of the nearest karat.json
+    #[arg(long, value_name = "FILE", env = "KARAT_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where run ids are looked for [default: evals/results/]
+    #[arg(long, value_name = "FOLDER", env = "KARAT_OUTPUT_DIR")]
+    pub(crate) output_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The project's folder
+    #[arg(default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// The agent: a URL, or scripted:FILE
+    #[arg(long, value_name = "URL|KIND:NAME")]
+    pub(crate) agent_endpoint: Option<String>,
+    /// The first tool to test
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// A message that should make the agent call the tool
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// Ask nothing; take defaults for what no flag says
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Which format
+    pub(crate) format: SchemaName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// Eval files
+    Case,
+    /// karat.json
+    Config,
+    /// Result files
+    Result,
+    /// Files of the scripted agent
+    Script,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    pub(crate) shell: clap_complete::Shell,
+}

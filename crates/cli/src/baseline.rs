@@ -1,0 +1,107 @@
+//! Earlier results on disk.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use karat_core::case::Tier;
+use karat_core::registry::same_name;
+use karat_core::result::SuiteResult;
+
+use crate::failure::Failure;
+use crate::load::Loaded;
+use crate::settings::{BaselineSetting, Settings};
+
+/// The results that a run is compared with.
+pub(crate) struct Results {
+    pub(crate) suites: Vec<SuiteResult>,
+}
+
+impl Results {
+    /// Reads the baseline that the settings name.
+    pub(crate) fn baseline(settings: &Settings) -> Result<Option<Self>, Failure> {
+        match &settings.baseline {
+            None => Ok(None),
+            Some(BaselineSetting::File(path)) => Ok(Some(Self { suites: vec![read_result(path, "the baseline")?] })),
+            Some(BaselineSetting::RunId(id)) => {
+                let suites = run_results(&settings.output_dir, id)?;
+                if suites.is_empty() {
+                    return Err(Failure::invalid(format!(
+                        "the baseline run '{id}' is not in {}",
+                        settings.output_dir.display()
+                    ))
+                    .hint("a run's id is in its result files' names; --baseline FILE takes a result from anywhere"));
+                }
+                Ok(Some(Self { suites }))
+            }
+        }
+    }
+
+    /// Reads the newest result of each suite.
+    pub(crate) fn newest(settings: &Settings) -> Result<Self, Failure> {
+        let mut suites: Vec<SuiteResult> =
+            result_paths(&settings.output_dir).iter().filter_map(|path| read_result(path, "").ok()).collect();
+        // Run ids grow with time, so that they decide between equal times.
+        suites.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
+        if suites.is_empty() {
+            return Err(Failure::invalid(format!("there is no earlier result in {}", settings.output_dir.display()))
+                .hint("run everything once, or name a result with --baseline"));
+        }
+        Ok(Self { suites })
+    }
+
+    /// Returns the result of a suite: of its tool and tier, or the only one there is.
+    pub(crate) fn of(&self, tool: &str, tier: Tier) -> Option<&SuiteResult> {
+        self.suites.iter().find(|result| same_name(&result.tool_name, tool) && result.tier == tier)
+    }
+
+    /// Keeps the cases that did not pass in these results.
+    pub(crate) fn keep_failed(&self, loaded: &mut Vec<Loaded>) -> Result<(), Failure> {
+        for loaded in loaded.iter_mut() {
+            let result = self.of(&loaded.file.tool_name, loaded.file.tier);
+            let failed: HashSet<&str> = result
+                .iter()
+                .flat_map(|result| &result.cases)
+                .filter(|case| !case.passed)
+                .map(|case| case.id.as_str())
+                .collect();
+            loaded.file.cases.retain(|case| failed.contains(case.id.as_str()));
+        }
+        loaded.retain(|loaded| !loaded.file.cases.is_empty());
+        if loaded.is_empty() {
+            return Err(Failure::nothing_selected("no case failed in the earlier result"));
+        }
+        Ok(())
+    }
+}
+
+/// Reads the results of one run: by their names, or else by what they say.
+pub(crate) fn run_results(folder: &Path, run_id: &str) -> Result<Vec<SuiteResult>, Failure> {
+    let paths = result_paths(folder);
+    let named: Vec<&PathBuf> = paths
+        .iter()
+        .filter(|path| path.file_name().is_some_and(|name| !run_id.is_empty() && name.to_string_lossy().contains(run_id)))
+        .collect();
+    if !named.is_empty() {
+        let read = named.into_iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;
+        return Ok(read.into_iter().filter(|result| result.run_id == run_id).collect());
+    }
+    let all = paths.iter().filter_map(|path| read_result(path, "").ok());
+    Ok(all.filter(|result| result.run_id == run_id).collect())
+}
+
+pub(crate) fn read_result(path: &Path, what: &str) -> Result<SuiteResult, Failure> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| Failure::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Failure::invalid(format!("{what} {} is not a result file: {error}", path.display())))
+}
+
+fn result_paths(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    paths.sort();
+    paths
+}

@@ -1,0 +1,130 @@
+//! `karat.json`.
+
+use karat_agents::{HttpConfig, read_headers};
+use karat_core::source::{
+    Finding, ObjectReader, Path, Problems, parse, read_bool, read_positive_count, read_string, read_strings, read_word,
+};
+use karat_core::tokenizer::Tokenizer;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The configuration of a project. Every key is optional; paths are relative to this file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(title = "karat configuration")]
+pub(crate) struct ConfigFile {
+    /// Where this file's schema is, for editors.
+    #[serde(rename = "$schema")]
+    pub(crate) schema: Option<String>,
+    /// The agent: a URL, or `scripted:FILE`.
+    pub(crate) agent_endpoint: Option<String>,
+    /// How an HTTP agent is asked and its reply read.
+    pub(crate) agent: Option<HttpConfig>,
+    /// Where `{{seed:…}}` tokens come from.
+    pub(crate) seed_manifest_path: Option<String>,
+    /// Whether a snapshot is captured before the run.
+    pub(crate) snapshot_enabled: Option<bool>,
+    /// Where `{{snapshot:…}}` tokens come from.
+    pub(crate) snapshot: Option<SnapshotSource>,
+    /// Where results are written.
+    pub(crate) output_dir: Option<String>,
+    /// The run of the output folder that results are compared with.
+    pub(crate) baseline_run_id: Option<String>,
+    /// The result file that results are compared with.
+    pub(crate) baseline: Option<String>,
+    /// How many cases are under way at once.
+    #[schemars(range(min = 1))]
+    pub(crate) concurrency: Option<u64>,
+    /// How long a case may take, in milliseconds.
+    #[schemars(range(min = 1))]
+    pub(crate) timeout_ms: Option<u64>,
+    /// The agent's tools.
+    pub(crate) tool_registry_path: Option<String>,
+    /// The vocabulary that `maxTokens` counts with.
+    pub(crate) tokenizer: Option<Tokenizer>,
+    /// Whether a case in which no assertion ran fails.
+    pub(crate) strict: Option<bool>,
+    /// Whether every failure of a case is looked for, not only the first.
+    pub(crate) all_failures: Option<bool>,
+    /// Whether no further case begins after the first that does not pass.
+    pub(crate) fail_fast: Option<bool>,
+}
+
+/// Where a snapshot comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
+pub(crate) enum SnapshotSource {
+    /// A program whose output is the snapshot, as JSON.
+    Command { command: Vec<String> },
+    /// An address that answers with the snapshot, as JSON.
+    Url {
+        url: String,
+        /// Values may hold `${NAME}`, an environment variable.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+    /// A file that holds the snapshot, as JSON.
+    File { file: String },
+}
+
+impl ConfigFile {
+    /// Reads a configuration, and returns it with the tree it was read from.
+    pub(crate) fn read(text: &str) -> Result<(Self, Value), Vec<Finding>> {
+        let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
+        let mut problems = Problems::default();
+        let config = Self::read_value(&value, &Path::Root, &mut problems);
+        match config.filter(|_| problems.is_empty()) {
+            Some(config) => Ok((config, value)),
+            None => Err(problems.into_list().into_iter().map(|problem| Finding::locate(text, problem)).collect()),
+        }
+    }
+
+    fn read_value(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let config = Self {
+            schema: object.nullable("$schema", path, problems, read_string),
+            agent_endpoint: object.nullable("agentEndpoint", path, problems, read_string),
+            agent: object.nullable("agent", path, problems, HttpConfig::read),
+            seed_manifest_path: object.nullable("seedManifestPath", path, problems, read_string),
+            snapshot_enabled: object.nullable("snapshotEnabled", path, problems, read_bool),
+            snapshot: object.nullable("snapshot", path, problems, SnapshotSource::read),
+            output_dir: object.nullable("outputDir", path, problems, read_string),
+            baseline_run_id: object.nullable("baselineRunId", path, problems, read_string),
+            baseline: object.nullable("baseline", path, problems, read_string),
+            concurrency: object.nullable("concurrency", path, problems, read_positive_count),
+            timeout_ms: object.nullable("timeoutMs", path, problems, read_positive_count),
+            tool_registry_path: object.nullable("toolRegistryPath", path, problems, read_string),
+            tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {
+                read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name)
+            }),
+            strict: object.nullable("strict", path, problems, read_bool),
+            all_failures: object.nullable("allFailures", path, problems, read_bool),
+            fail_fast: object.nullable("failFast", path, problems, read_bool),
+        };
+        object.close(path, problems);
+        Some(config)
+    }
+}
+
+impl SnapshotSource {
+    pub(crate) fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let command = object.optional("command", path, problems, read_strings);
+        let url = object.optional("url", path, problems, read_string);
+        let headers = object.optional("headers", path, problems, read_headers);
+        let file = object.optional("file", path, problems, read_string);
+        object.close(path, problems);
+        let source = match (command, url, headers, file) {
+            (Some(command), None, None, None) if !command.is_empty() => Some(Self::Command { command }),
+            (None, Some(url), headers, None) => Some(Self::Url { url, headers: headers.unwrap_or_default() }),
+            (None, None, None, Some(file)) => Some(Self::File { file }),
+            _ => None,
+        };
+        if source.is_none() && problems.is_empty() {
+            problems.at(path, "'snapshot' must have one of 'command' (a list of words), 'url' (with 'headers') and 'file'");
+        }
+        source
+    }
+}

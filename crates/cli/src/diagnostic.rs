@@ -1,0 +1,151 @@
+//! Shows findings in their source: file, line, column, the line itself, and what to do.
+
+use std::sync::Arc;
+
+use karat_core::lint::Severity;
+use karat_core::source::Finding;
+use karat_report::printable;
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
+    SourceSpan, SpanContents,
+};
+
+use crate::printer::Printer;
+
+/// More than these help nobody.
+const MOST_FINDINGS: usize = 50;
+
+/// Something to show in a source text.
+#[derive(Debug)]
+pub(crate) struct SourceProblem {
+    finding: Finding,
+    severity: Severity,
+    rule: Option<String>,
+    source: Excerpt,
+}
+
+/// Prints invalid places to stderr, in order.
+pub(crate) fn print_findings(name: &str, text: &str, findings: &[Finding], printer: &Printer) {
+    let text: Arc<str> = Arc::from(text);
+    for finding in findings.iter().take(MOST_FINDINGS) {
+        printer.talk(&render(SourceProblem::new(name, &text, finding.clone(), Severity::Error, None), printer));
+    }
+    if let Some(more) = findings.len().checked_sub(MOST_FINDINGS).filter(|more| *more > 0) {
+        printer.talk(&format!("… and {more} more in {name}"));
+    }
+}
+
+/// Lays out a problem as a person sees it.
+pub(crate) fn render(mut problem: SourceProblem, printer: &Printer) -> String {
+    // The line's number and frame take their part.
+    problem.source.widest_line = printer.columns.saturating_sub(10);
+    let theme = match (printer.stderr_palette.color, printer.symbols.ascii) {
+        (true, false) => GraphicalTheme::unicode(),
+        (false, false) => GraphicalTheme::unicode_nocolor(),
+        (_, true) => GraphicalTheme::none(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(printer.columns).with_links(false);
+    let mut out = String::new();
+    let rendered = handler.render_report(&mut out, &problem);
+    if rendered.is_err() {
+        return problem.to_string();
+    }
+    out.trim_end().trim_start_matches('\n').to_owned()
+}
+
+impl SourceProblem {
+    pub(crate) fn new(name: &str, text: &Arc<str>, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
+        let source = Excerpt { name: name.to_owned(), text: Arc::clone(text), widest_line: usize::MAX };
+        Self { finding, severity, rule, source }
+    }
+}
+
+impl std::fmt::Display for SourceProblem {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(id) = &self.finding.case_id {
+            write!(out, "{}: ", printable(id))?;
+        }
+        write!(out, "{}", printable(&self.finding.message))?;
+        match &self.rule {
+            Some(rule) => write!(out, " ({rule})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SourceProblem {}
+
+impl Diagnostic for SourceProblem {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        self.finding.help.as_ref().map(|help| Box::new(printable(help)) as Box<dyn std::fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let range = &self.finding.place.range;
+        // A long value is pointed at, not underlined to its end.
+        let text = &self.source.text[range.start..range.end];
+        let first_line = text.find('\n').unwrap_or(text.len()).min(self.source.widest_line / 2);
+        let length = (first_line..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+        Some(Box::new(std::iter::once(LabeledSpan::new(None, range.start, length))))
+    }
+}
+
+/// A text of which only the lines around a span are ever shown, and of these not more than a screen's width.
+#[derive(Debug)]
+struct Excerpt {
+    name: String,
+    text: Arc<str>,
+    /// A line of a machine-written file can be the whole file.
+    widest_line: usize,
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        lines_before: usize,
+        lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let text = &self.text;
+        let offset = span.offset().min(text.len());
+        let line_start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
+        let line_end = text[offset..].find('\n').map_or(text.len(), |end| offset + end);
+        let boundary = |mut at: usize| {
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        // Without lines around it, only the span's own place is asked for.
+        let start = if lines_before + lines_after == 0 {
+            offset
+        } else if offset - line_start > self.widest_line / 2 {
+            boundary(offset - self.widest_line / 4)
+        } else {
+            line_start
+        };
+        let end = boundary(line_end.min(start.saturating_add(self.widest_line)).max(offset));
+        let end = end.max(boundary((offset + span.len()).min(line_end)));
+        let line = text[..start].bytes().filter(|byte| *byte == b'\n').count();
+        let column = text[line_start..start].chars().count();
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            &text.as_bytes()[start..end],
+            (start, end - start).into(),
+            line,
+            column,
+            line + 1,
+        )))
+    }
+}

@@ -1,0 +1,136 @@
+//! Paths, folders and globs to eval files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use karat_core::case::Tier;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// A larger file is not looked into just to find out whether it is an eval file.
+const SNIFF_LIMIT: u64 = 4 * 1024 * 1024;
+
+/// An eval file, and how the person would name it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct EvalPath {
+    pub(crate) path: PathBuf,
+    pub(crate) shown: String,
+}
+
+/// Finds the eval files that are meant; each once, in the order of the arguments, folders sorted.
+pub(crate) fn discover(
+    paths: &[PathBuf],
+    settings: &Settings,
+    here: &Path,
+    printer: &Printer,
+) -> Result<Vec<EvalPath>, Failure> {
+    let default = [settings.root.join("evals")];
+    let is_default = paths.is_empty();
+    let mut walker = Walker { settings, here, printer, found: Vec::new(), seen: BTreeSet::new() };
+    for path in if is_default { &default } else { paths } {
+        let full = here.join(path);
+        if full.is_dir() {
+            walker.folder(&full)?;
+        } else if full.is_file() {
+            walker.add(&full);
+        } else if is_glob(path) {
+            walker.glob(&full)?;
+        } else if is_default {
+            return Err(Failure::invalid(format!("there is no folder {}", walker.shown(&full)))
+                .hint("name eval files or a folder, or run 'karat init' to make a first one"));
+        } else {
+            return Err(Failure::invalid(format!("{} does not exist", path.display())));
+        }
+    }
+    if walker.found.is_empty() {
+        return Err(Failure::nothing_selected("no eval files found")
+            .hint("in a folder, eval files are named x.golden.json, x.labeled.json or x.regression.json"));
+    }
+    Ok(walker.found)
+}
+
+fn is_glob(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '['])
+}
+
+struct Walker<'w> {
+    settings: &'w Settings,
+    here: &'w Path,
+    printer: &'w Printer,
+    found: Vec<EvalPath>,
+    seen: BTreeSet<PathBuf>,
+}
+
+impl Walker<'_> {
+    fn add(&mut self, path: &Path) {
+        let identity = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        if self.seen.insert(identity) {
+            self.found.push(EvalPath { path: path.to_path_buf(), shown: self.shown(path) });
+        }
+    }
+
+    fn glob(&mut self, pattern: &Path) -> Result<(), Failure> {
+        let pattern_text = pattern.to_string_lossy();
+        let paths = glob::glob(&pattern_text)
+            .map_err(|error| Failure::invalid(format!("'{pattern_text}' is not a glob: {error}")))?;
+        for path in paths {
+            let path = path.map_err(|error| Failure::invalid(format!("cannot read {error}")))?;
+            if path.is_dir() {
+                self.folder(&path)?;
+            } else {
+                self.add(&path);
+            }
+        }
+        Ok(())
+    }
+
+    fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        let fail = |error| Failure::invalid(format!("cannot read {}: {error}", folder.display()));
+        let entries = std::fs::read_dir(folder).map_err(fail)?;
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(fail)?;
+        paths.sort();
+        for path in paths {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name.starts_with('.') || name == "node_modules" || path == self.settings.output_dir {
+                continue;
+            }
+            if path.is_dir() {
+                // A link could lead in a circle.
+                if !path.is_symlink() {
+                    self.folder(&path)?;
+                }
+            } else if Tier::from_file_name(&name).is_some() {
+                self.add(&path);
+            } else if name.ends_with(".json") && looks_like_eval_file(&path) {
+                self.printer.warn(&format!(
+                    "{} looks like an eval file, but is not named x.TIER.json, so it is left out",
+                    self.shown(&path)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(self.here).unwrap_or(path).display().to_string()
+    }
+}
+
+/// Tells whether a file has cases; nothing should be left out of a run in silence.
+fn looks_like_eval_file(path: &Path) -> bool {
+    let small = path.metadata().is_ok_and(|metadata| metadata.len() <= SNIFF_LIMIT);
+    let value: Option<Value> = small.then(|| std::fs::read(path).ok()).flatten().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let is_case = |value: &Value| value.get("id").is_some() && value.get("expect").is_some();
+    match value {
+        Some(Value::Array(items)) => items.first().is_some_and(is_case),
+        Some(Value::Object(map)) => {
+            map.get("cases").and_then(Value::as_array).and_then(|cases| cases.first()).is_some_and(is_case)
+                // A result has cases too, but they expect nothing.
+                && !map.contains_key("runId")
+        }
+        _ => false,
+    }
+}

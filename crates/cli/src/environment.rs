@@ -1,0 +1,63 @@
+//! The only place that looks at the process's environment.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// What the process was started in.
+#[derive(Debug, Clone)]
+pub(crate) struct Environment {
+    pub(crate) current_dir: PathBuf,
+    pub(crate) stdin_is_terminal: bool,
+    pub(crate) stdout_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
+    /// The terminal's columns, where there is one.
+    pub(crate) columns: Option<usize>,
+    /// Somebody runs this unattended.
+    pub(crate) ci: bool,
+    pub(crate) github_actions: bool,
+    pub(crate) github_step_summary: Option<PathBuf>,
+    /// The locale says that the terminal shows ASCII only.
+    pub(crate) ascii_locale: bool,
+    pub(crate) no_color: bool,
+    pub(crate) force_color: bool,
+}
+
+impl Environment {
+    pub(crate) fn real() -> Self {
+        let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
+        let columns = variable("COLUMNS").and_then(|columns| columns.parse().ok());
+        Self {
+            current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            stdin_is_terminal: std::io::stdin().is_terminal(),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            columns: console_columns().or(columns),
+            ci: set("CI"),
+            github_actions: variable("GITHUB_ACTIONS").as_deref() == Some("true"),
+            github_step_summary: variable("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from),
+            ascii_locale: is_ascii_locale(),
+            no_color: variable("NO_COLOR").is_some_and(|value| !value.is_empty())
+                || variable("TERM").as_deref() == Some("dumb"),
+            force_color: set("CLICOLOR_FORCE") || set("FORCE_COLOR"),
+        }
+    }
+}
+
+/// Returns an environment variable, for what a person names in a configuration.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn console_columns() -> Option<usize> {
+    let (_, columns) = console::Term::stdout().size_checked()?;
+    Some(usize::from(columns))
+}
+
+/// Tells whether a locale was chosen and is not UTF-8; none at all is what build machines have.
+fn is_ascii_locale() -> bool {
+    let chosen = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
+    chosen.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        !locale.contains("utf-8") && !locale.contains("utf8")
+    })
+}

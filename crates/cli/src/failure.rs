@@ -1,0 +1,37 @@
+//! Why a command could not do its work.
+
+use karat_core::exit::ExitStatus;
+
+/// An error with the exit status that belongs to it, and hints that help.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: ExitStatus,
+    /// A lower-case fragment that fits after "error:"; empty when everything was said already.
+    pub(crate) message: String,
+    pub(crate) hints: Vec<String>,
+}
+
+impl Failure {
+    /// Usage, configuration or input is invalid.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self { status: ExitStatus::Invalid, message: message.into(), hints: Vec::new() }
+    }
+
+    pub(crate) fn nothing_selected(message: impl Into<String>) -> Self {
+        Self { status: ExitStatus::NothingSelected, message: message.into(), hints: Vec::new() }
+    }
+
+    pub(crate) fn errored(message: impl Into<String>) -> Self {
+        Self { status: ExitStatus::Errored, message: message.into(), hints: Vec::new() }
+    }
+
+    /// The findings were printed; only the status is left to say.
+    pub(crate) fn reported(status: ExitStatus) -> Self {
+        Self { status, message: String::new(), hints: Vec::new() }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}

@@ -1,0 +1,101 @@
+//! All printing goes through here: stdout is data, stderr is talk.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+
+use indicatif::ProgressBar;
+use karat_core::redact::Redactor;
+use karat_report::{Palette, Symbols, printable};
+
+use crate::args::{ColorChoice, GlobalArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+
+/// Knows where and how to print.
+pub(crate) struct Printer {
+    pub(crate) stdout_palette: Palette,
+    pub(crate) stderr_palette: Palette,
+    pub(crate) symbols: Symbols,
+    /// How wide summaries are.
+    pub(crate) columns: usize,
+    pub(crate) quiet: bool,
+    redactor: RefCell<Redactor>,
+    bar: RefCell<Option<ProgressBar>>,
+}
+
+/// Without a terminal; and no line gets so wide that the eye loses it.
+const DEFAULT_COLUMNS: usize = 80;
+const WIDEST: usize = 160;
+
+impl Printer {
+    pub(crate) fn new(args: &GlobalArgs, environment: &Environment) -> Self {
+        let color = |is_terminal: bool| match args.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => !environment.no_color && (environment.force_color || is_terminal),
+        };
+        let ascii = args.ascii.unwrap_or(environment.ascii_locale);
+        Self {
+            stdout_palette: Palette { color: color(environment.stdout_is_terminal) },
+            stderr_palette: Palette { color: color(environment.stderr_is_terminal) },
+            symbols: if ascii { Symbols::ASCII } else { Symbols::UNICODE },
+            columns: environment.columns.unwrap_or(DEFAULT_COLUMNS).clamp(40, WIDEST),
+            quiet: args.quiet,
+            redactor: RefCell::default(),
+            bar: RefCell::default(),
+        }
+    }
+
+    /// Masks these secrets in everything that is printed from here on.
+    pub(crate) fn keep_secret(&self, redactor: Redactor) {
+        self.redactor.replace(redactor);
+    }
+
+    /// Lets a progress bar step aside for what is printed.
+    pub(crate) fn show_above(&self, bar: Option<ProgressBar>) {
+        self.bar.replace(bar);
+    }
+
+    pub(crate) fn out(&self, text: &str) -> io::Result<()> {
+        self.suspended(|| write_all(&mut io::stdout().lock(), text))
+    }
+
+    pub(crate) fn warn(&self, text: &str) {
+        let label = self.stderr_palette.doubtful("warning:");
+        self.talk(&format!("{label} {}", printable(text)));
+    }
+
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.talk(&self.stderr_palette.dim(printable(text)));
+        }
+    }
+
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if !failure.message.is_empty() {
+            self.talk(&format!("{} {}", self.stderr_palette.alarm("error:"), printable(&failure.message)));
+        }
+        for hint in &failure.hints {
+            self.talk(&format!("{} {}", self.stderr_palette.bold("hint:"), printable(hint)));
+        }
+    }
+
+    /// Prints lines that are already laid out to stderr.
+    pub(crate) fn talk(&self, text: &str) {
+        let redacted = self.redactor.borrow().text(text).into_owned();
+        // Nobody is left to tell when stderr is gone.
+        self.suspended(|| write_all(&mut io::stderr().lock(), &format!("{redacted}\n"))).ok();
+    }
+
+    fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &*self.bar.borrow() {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+}
+
+fn write_all(out: &mut impl Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

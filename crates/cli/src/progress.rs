@@ -1,0 +1,66 @@
+//! The bar that shows how far a run is, on stderr.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use karat_core::event::RunEvent;
+use karat_core::port::{ReportError, Reporter};
+use karat_core::result::Outcome;
+
+use crate::environment::Environment;
+use crate::printer::Printer;
+
+/// Counts what passed and what did not while it happens.
+pub(crate) struct ProgressReporter {
+    bar: ProgressBar,
+    passed: usize,
+    failed: usize,
+    errored: usize,
+}
+
+impl ProgressReporter {
+    /// Makes a bar where somebody is there to see it.
+    pub(crate) fn new(environment: &Environment, printer: &Printer, cases: usize) -> Option<Self> {
+        if !environment.stderr_is_terminal || environment.ci || cases < 2 {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
+        let (chars, template) = if printer.symbols.ascii {
+            ("=> ", "[{bar:30}] {pos}/{len} {msg} {eta} left")
+        } else {
+            ("━╸─", "{bar:30} {pos}/{len} {msg} {eta} left")
+        };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.progress_chars(chars));
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        printer.show_above(Some(bar.clone()));
+        let progress = Self { bar, passed: 0, failed: 0, errored: 0 };
+        progress.show();
+        Some(progress)
+    }
+
+    fn show(&self) {
+        let mut message = format!("{} passed, {} failed", self.passed, self.failed);
+        if self.errored > 0 {
+            message.push_str(&format!(", {} errored", self.errored));
+        }
+        self.bar.set_message(message);
+    }
+}
+
+impl Reporter for ProgressReporter {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        match event {
+            RunEvent::CaseFinished { result, .. } => {
+                match result.outcome() {
+                    Outcome::Passed => self.passed += 1,
+                    Outcome::Failed => self.failed += 1,
+                    Outcome::Errored => self.errored += 1,
+                }
+                self.show();
+                self.bar.inc(1);
+            }
+            RunEvent::RunFinished { .. } => self.bar.finish_and_clear(),
+            RunEvent::RunStarted { .. } | RunEvent::SuiteFinished { .. } => {}
+        }
+        Ok(())
+    }
+}

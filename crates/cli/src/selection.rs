@@ -1,0 +1,90 @@
+//! Which cases are run.
+
+use std::collections::HashSet;
+
+use karat_core::case::{Case, Difficulty, Tier};
+use karat_core::pattern::Pattern;
+use karat_core::source::nearest;
+
+use crate::args::SelectionArgs;
+use crate::failure::Failure;
+use crate::load::Loaded;
+
+/// The cases that are wanted.
+pub(crate) struct Selection {
+    ids: Vec<String>,
+    tiers: Vec<Tier>,
+    difficulties: Vec<Difficulty>,
+    grep: Option<Pattern>,
+}
+
+impl Selection {
+    pub(crate) fn new(args: &SelectionArgs) -> Result<Self, Failure> {
+        let grep = args.grep.as_deref().map(Pattern::compile).transpose();
+        Ok(Self {
+            ids: args.id.clone(),
+            tiers: words("tier", &args.tier, &Tier::NAMED.map(Tier::name), Tier::from_name)?,
+            difficulties: words("difficulty", &args.difficulty, &Difficulty::ALL.map(Difficulty::name), Difficulty::from_name)?,
+            grep: grep.map_err(|error| Failure::invalid(format!("--grep is not a regular expression: {error}")))?,
+        })
+    }
+
+    /// Keeps the wanted cases, and the files that have any.
+    pub(crate) fn apply(&self, loaded: &mut Vec<Loaded>) -> Result<(), Failure> {
+        self.check_ids(loaded)?;
+        loaded.retain(|loaded| self.tiers.is_empty() || self.tiers.contains(&loaded.file.tier));
+        for loaded in loaded.iter_mut() {
+            loaded.file.cases.retain(|case| self.wants(case));
+        }
+        loaded.retain(|loaded| !loaded.file.cases.is_empty());
+        if loaded.is_empty() {
+            return Err(Failure::nothing_selected("no case is selected"));
+        }
+        Ok(())
+    }
+
+    /// An id that no file has is a mistake, even beside others that are right.
+    fn check_ids(&self, loaded: &[Loaded]) -> Result<(), Failure> {
+        let known: HashSet<&str> =
+            loaded.iter().flat_map(|loaded| &loaded.file.cases).map(|case| case.id.as_str()).collect();
+        let Some(unknown) = self.ids.iter().find(|id| !known.contains(id.as_str())) else {
+            return Ok(());
+        };
+        let mut names: Vec<&str> = known.into_iter().collect();
+        names.sort_unstable();
+        let failure = Failure::nothing_selected(format!("no case has the id '{unknown}'"));
+        Err(match nearest(unknown, &names) {
+            Some(near) => failure.hint(format!("did you mean '{near}'?")),
+            None => failure,
+        })
+    }
+
+    fn wants(&self, case: &Case) -> bool {
+        let by_id = self.ids.is_empty() || self.ids.contains(&case.id);
+        let by_difficulty =
+            self.difficulties.is_empty() || case.difficulty.is_some_and(|one| self.difficulties.contains(&one));
+        by_id && by_difficulty && self.grep.as_ref().is_none_or(|grep| finds(grep, case))
+    }
+}
+
+fn finds(grep: &Pattern, case: &Case) -> bool {
+    [&case.id, &case.description, &case.input.message].iter().any(|text| grep.is_match(text).unwrap_or(false))
+}
+
+fn words<T>(
+    flag: &str,
+    given: &[String],
+    names: &[&str],
+    from_name: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, Failure> {
+    let read = |word: &String| {
+        from_name(word).ok_or_else(|| {
+            let failure = Failure::invalid(format!("--{flag} cannot be '{word}'"));
+            match nearest(word, names) {
+                Some(near) => failure.hint(format!("did you mean '{near}'?")),
+                None => failure.hint(format!("one of: {}", names.join(", "))),
+            }
+        })
+    };
+    given.iter().map(read).collect()
+}

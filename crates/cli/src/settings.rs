@@ -1,0 +1,260 @@
+//! Arguments, variables, `karat.json` and defaults, resolved: what the rest works with.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use karat_agents::HttpConfig;
+use karat_core::redact::Redactor;
+use karat_core::source::{self, Problems, nearest, parse};
+use karat_core::tokenizer::Tokenizer;
+use serde_json::Value;
+
+use crate::args::ConfigArgs;
+use crate::config::{ConfigFile, SnapshotSource};
+use crate::diagnostic::print_findings;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+const CONFIG_NAME: &str = "karat.json";
+
+/// How this command is to work.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The project's folder: where `karat.json` is, or the current one.
+    pub(crate) root: PathBuf,
+    pub(crate) agent_endpoint: Option<Anchored<String>>,
+    pub(crate) agent: HttpConfig,
+    pub(crate) seed_manifest: PathSetting,
+    pub(crate) tool_registry: PathSetting,
+    /// Where to take a snapshot from, if one is wanted.
+    pub(crate) snapshot: Option<Anchored<SnapshotSource>>,
+    pub(crate) output_dir: PathBuf,
+    pub(crate) baseline: Option<BaselineSetting>,
+    pub(crate) concurrency: usize,
+    pub(crate) timeout: Duration,
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) strict: bool,
+    pub(crate) all_failures: bool,
+    pub(crate) fail_fast: bool,
+    /// What must not be written anywhere; grows when header variables are filled in.
+    pub(crate) redactor: Redactor,
+}
+
+/// A value whose paths are relative to a folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Anchored<T> {
+    pub(crate) value: T,
+    pub(crate) base: PathBuf,
+}
+
+/// A path, and whether somebody asked for it: one that was asked for must exist.
+#[derive(Debug, Clone)]
+pub(crate) struct PathSetting {
+    pub(crate) path: PathBuf,
+    pub(crate) given: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum BaselineSetting {
+    RunId(String),
+    File(PathBuf),
+}
+
+impl Settings {
+    /// Finds the project and resolves every key.
+    pub(crate) fn resolve(
+        args: &ConfigArgs,
+        paths: &[PathBuf],
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
+        let here = &environment.current_dir;
+        let config_path = match &args.config {
+            Some(path) => Some(here.join(path)),
+            None => find_config(paths, here),
+        };
+        let mut redactor = Redactor::default();
+        let file = match &config_path {
+            Some(path) => read_config(path, &mut redactor, printer)?,
+            None => ConfigFile::default(),
+        };
+        let root = config_path.as_deref().and_then(Path::parent).unwrap_or(here).to_path_buf();
+        let resolver = Resolver { root: &root, here };
+        let agent = match &args.agent {
+            Some(text) => read_flag("agent", text, HttpConfig::read, &mut redactor)?,
+            None => file.agent.clone().unwrap_or_default(),
+        };
+        let agent_endpoint = resolver.anchored(args.agent_endpoint.clone(), file.agent_endpoint.clone());
+        if let Some(endpoint) = &agent_endpoint {
+            redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
+        }
+        let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
+        printer.keep_secret(redactor.clone());
+        Ok(Self {
+            agent_endpoint,
+            agent,
+            seed_manifest: resolver.path(
+                args.seed_manifest_path.as_deref(),
+                file.seed_manifest_path.as_deref(),
+                "evals/seed-manifest.json",
+            ),
+            tool_registry: resolver.path(
+                args.tool_registry_path.as_deref(),
+                file.tool_registry_path.as_deref(),
+                "tools/tools.exports.ts",
+            ),
+            snapshot,
+            output_dir: resolver.path(args.output_dir.as_deref(), file.output_dir.as_deref(), "evals/results").path,
+            baseline: baseline_setting(args, &file, &resolver)?,
+            concurrency: positive("concurrency", args.concurrency.or(file.concurrency), 1)?,
+            timeout: Duration::from_millis(positive("timeout-ms", args.timeout_ms.or(file.timeout_ms), 60_000)? as u64),
+            tokenizer: match &args.tokenizer {
+                Some(name) => tokenizer(name)?,
+                None => file.tokenizer.unwrap_or_default(),
+            },
+            strict: args.strict.or(file.strict).unwrap_or_default(),
+            all_failures: args.all_failures.or(file.all_failures).unwrap_or_default(),
+            fail_fast: args.fail_fast.or(file.fail_fast).unwrap_or_default(),
+            redactor,
+            root,
+        })
+    }
+}
+
+/// A folder that is named alone and holds a `karat.json` is the project; else the nearest one upwards.
+fn find_config(paths: &[PathBuf], here: &Path) -> Option<PathBuf> {
+    if let [path] = paths {
+        let inside = here.join(path).join(CONFIG_NAME);
+        if inside.is_file() {
+            return Some(inside);
+        }
+    }
+    here.ancestors().map(|folder| folder.join(CONFIG_NAME)).find(|path| path.is_file())
+}
+
+fn read_config(path: &Path, redactor: &mut Redactor, printer: &Printer) -> Result<ConfigFile, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::invalid(format!("cannot read the configuration {}: {error}", path.display())))?;
+    match ConfigFile::read(&text) {
+        Ok((config, value)) => {
+            redactor.learn("", &value);
+            Ok(config)
+        }
+        Err(findings) => {
+            if let Ok(value) = parse(&text) {
+                redactor.learn("", &value);
+                printer.keep_secret(redactor.clone());
+            }
+            print_findings(&path.display().to_string(), &text, &findings, printer);
+            Err(Failure::reported(karat_core::exit::ExitStatus::Invalid))
+        }
+    }
+}
+
+struct Resolver<'r> {
+    /// What paths of the configuration are relative to.
+    root: &'r Path,
+    /// What paths of flags and variables are relative to.
+    here: &'r Path,
+}
+
+impl Resolver<'_> {
+    fn path(&self, flag: Option<&Path>, file: Option<&str>, default: &str) -> PathSetting {
+        match (flag, file) {
+            (Some(path), _) => PathSetting { path: self.here.join(path), given: true },
+            (None, Some(path)) => PathSetting { path: self.root.join(path), given: true },
+            (None, None) => PathSetting { path: self.root.join(default), given: false },
+        }
+    }
+
+    fn anchored<T>(&self, flag: Option<T>, file: Option<T>) -> Option<Anchored<T>> {
+        match (flag, file) {
+            (Some(value), _) => Some(Anchored { value, base: self.here.to_path_buf() }),
+            (None, Some(value)) => Some(Anchored { value, base: self.root.to_path_buf() }),
+            (None, None) => None,
+        }
+    }
+}
+
+fn snapshot_source(
+    args: &ConfigArgs,
+    file: &ConfigFile,
+    resolver: &Resolver<'_>,
+    redactor: &mut Redactor,
+) -> Result<Option<Anchored<SnapshotSource>>, Failure> {
+    let flag = match (&args.snapshot_file, &args.snapshot) {
+        (Some(path), _) => Some(SnapshotSource::File { file: path.to_string_lossy().into_owned() }),
+        (None, Some(text)) => Some(read_flag("snapshot", text, SnapshotSource::read, redactor)?),
+        (None, None) => None,
+    };
+    // A source on the command line is wanted; one in the file is, unless it is switched off.
+    let wanted = args.snapshot_enabled.unwrap_or(flag.is_some() || file.snapshot_enabled.unwrap_or(file.snapshot.is_some()));
+    let source = resolver.anchored(flag, file.snapshot.clone());
+    match source {
+        Some(source) if wanted => Ok(Some(source)),
+        None if wanted => Err(Failure::invalid("'snapshotEnabled' is true, but nothing says where the snapshot comes from")
+            .hint("set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or give --snapshot-file")),
+        _ => Ok(None),
+    }
+}
+
+fn baseline_setting(
+    args: &ConfigArgs,
+    file: &ConfigFile,
+    resolver: &Resolver<'_>,
+) -> Result<Option<BaselineSetting>, Failure> {
+    if let Some(path) = &args.baseline {
+        return Ok(Some(BaselineSetting::File(resolver.here.join(path))));
+    }
+    if let Some(id) = &args.baseline_run_id {
+        return Ok(Some(BaselineSetting::RunId(id.clone())));
+    }
+    match (&file.baseline, &file.baseline_run_id) {
+        (Some(_), Some(_)) => Err(Failure::invalid("karat.json has both 'baseline' and 'baselineRunId': keep one")),
+        (Some(path), None) => Ok(Some(BaselineSetting::File(resolver.root.join(path)))),
+        (None, Some(id)) => Ok(Some(BaselineSetting::RunId(id.clone()))),
+        (None, None) => Ok(None),
+    }
+}
+
+fn positive(name: &str, value: Option<u64>, default: u64) -> Result<usize, Failure> {
+    let value = value.unwrap_or(default);
+    usize::try_from(value)
+        .ok()
+        .filter(|value| *value > 0)
+        .ok_or_else(|| Failure::invalid(format!("--{name} must be more than 0")))
+}
+
+fn tokenizer(name: &str) -> Result<Tokenizer, Failure> {
+    Tokenizer::from_name(name).ok_or_else(|| {
+        let names = Tokenizer::ALL.map(Tokenizer::name);
+        let failure = Failure::invalid(format!("there is no tokenizer '{name}'"));
+        match nearest(name, &names) {
+            Some(near) => failure.hint(format!("did you mean '{near}'?")),
+            None => failure.hint(format!("one of: {}", names.join(", "))),
+        }
+    })
+}
+
+/// Reads a key that is given as JSON on the command line.
+fn read_flag<T>(
+    name: &str,
+    text: &str,
+    read: impl FnOnce(&Value, &source::Path<'_>, &mut Problems) -> Option<T>,
+    redactor: &mut Redactor,
+) -> Result<T, Failure> {
+    let value =
+        parse(text).map_err(|error| Failure::invalid(format!("--{name} is not JSON: {}", error.message)))?;
+    redactor.learn(name, &value);
+    let mut problems = Problems::default();
+    let read = read(&value, &source::Path::Root, &mut problems);
+    if let Some(problem) = problems.into_list().into_iter().next() {
+        let failure = Failure::invalid(format!("--{name}{}: {}", problem.pointer, problem.message));
+        return Err(match problem.help {
+            Some(help) => failure.hint(help),
+            None => failure,
+        });
+    }
+    read.ok_or_else(|| Failure::invalid(format!("--{name} cannot be read")))
+}

@@ -1,0 +1,67 @@
+//! Captures the snapshot just before a run.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use karat_agents::fetch;
+use karat_core::redact::Redactor;
+use karat_core::text::shorten;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::agent::fill_headers;
+use crate::config::SnapshotSource;
+use crate::failure::Failure;
+use crate::load::{parse_json, read_text};
+use crate::settings::Anchored;
+
+/// Takes the snapshot from its source; one that cannot be had stops the run before anything is sent.
+pub(crate) async fn capture(
+    source: &Anchored<SnapshotSource>,
+    timeout: Duration,
+    redactor: &mut Redactor,
+) -> Result<Value, Failure> {
+    let capturing = async {
+        match &source.value {
+            SnapshotSource::File { file } => {
+                let path = source.base.join(file);
+                parse_json(&read_text(&path, "the snapshot")?, &path, "the snapshot")
+            }
+            SnapshotSource::Command { command } => run_command(command, source).await,
+            SnapshotSource::Url { url, headers } => {
+                let headers = fill_headers(headers, redactor)?;
+                let body = fetch(url, &headers)
+                    .await
+                    .map_err(|error| Failure::invalid(format!("cannot capture the snapshot: {error}")))?;
+                read_output(&body, url)
+            }
+        }
+    };
+    match tokio::time::timeout(timeout, capturing).await {
+        Ok(captured) => captured,
+        Err(_) => Err(Failure::invalid(format!("cannot capture the snapshot: no end within {} ms", timeout.as_millis()))),
+    }
+}
+
+async fn run_command(command: &[String], source: &Anchored<SnapshotSource>) -> Result<Value, Failure> {
+    let (program, arguments) = command.split_first().map_or(("", command), |(first, rest)| (first.as_str(), rest));
+    let fail = |what: String| Failure::invalid(format!("cannot capture the snapshot with '{program}': {what}"));
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(&source.base)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(|error| fail(error.to_string()))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(fail(format!("{}: {}", output.status, shorten(stderr.trim(), 400))));
+    }
+    read_output(&output.stdout, program)
+}
+
+fn read_output(bytes: &[u8], from: &str) -> Result<Value, Failure> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| Failure::invalid(format!("the snapshot from '{from}' is not JSON: {error}")))
+}

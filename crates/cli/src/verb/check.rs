@@ -1,0 +1,191 @@
+//! `karat check`: what is invalid or likely wrong, without asking the agent.
+
+use std::sync::Arc;
+
+use karat_core::exit::ExitStatus;
+use karat_core::lint::{Lint, LintContext, Severity, lint};
+use karat_core::registry::Registry;
+use karat_core::source::{Finding, Problem, Subject};
+use karat_core::staleness::{CurrentTool, check_staleness};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::agent::is_model;
+use crate::args::{CheckArgs, OutputFormat};
+use crate::diagnostic::{SourceProblem, render};
+use crate::discover::{EvalPath, discover};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::load::{parse_eval_file, read_bytes, without_bom};
+use crate::printer::Printer;
+use crate::registry::read_registry;
+use crate::settings::Settings;
+
+/// The rule under which invalid places are listed.
+const INVALID: &str = "invalid";
+/// The rule under which out-of-date files are listed.
+const STALE: &str = "stale";
+
+pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
+    let paths = discover(&args.paths, &settings, &environment.current_dir, printer)?;
+    let registry = read_registry(&settings.tool_registry, printer)?;
+    let routing_only = settings.agent_endpoint.as_ref().is_some_and(|endpoint| is_model(&endpoint.value));
+    let checker = Checker { registry: registry.as_ref(), routing_only };
+    let mut report = Report::default();
+    for path in &paths {
+        let bytes = read_bytes(path)?;
+        let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
+        let issues = checker.check(path, &bytes, &text, &mut report.cases);
+        if args.format == OutputFormat::Human {
+            for issue in &issues {
+                let problem = SourceProblem::new(
+                    &path.shown,
+                    &text,
+                    issue.finding.clone(),
+                    issue.severity,
+                    Some(issue.rule.clone()),
+                );
+                let shown = render(problem, printer);
+                printer.out(&format!("{shown}\n\n")).map_err(|error| Failure::errored(error.to_string()))?;
+            }
+        }
+        report.files += 1;
+        report.issues.extend(issues.into_iter().map(|issue| issue.entry(path)));
+    }
+    report.print(args.format, printer)?;
+    Ok(report.status(settings.strict))
+}
+
+struct Checker<'c> {
+    registry: Option<&'c Registry>,
+    routing_only: bool,
+}
+
+/// Something to tell of a file.
+struct Issue {
+    rule: String,
+    severity: Severity,
+    finding: Finding,
+}
+
+impl Checker<'_> {
+    fn check(&self, path: &EvalPath, bytes: &[u8], text: &str, cases: &mut usize) -> Vec<Issue> {
+        let file = match parse_eval_file(path, bytes) {
+            Ok(file) => file,
+            Err(findings) => {
+                let issue = |finding| Issue { rule: INVALID.to_owned(), severity: Severity::Error, finding };
+                return findings.into_iter().map(issue).collect();
+            }
+        };
+        *cases += file.cases.len();
+        let tree: Value = serde_json::from_str(text).unwrap_or_default();
+        let is_bare = tree.is_array();
+        let raw_cases = tree.as_array().or_else(|| tree.get("cases")?.as_array()).map(Vec::as_slice);
+        let context = LintContext { registry: self.registry, routing_only: self.routing_only, raw_cases };
+        let prefix = if is_bare { "" } else { "/cases" };
+        let mut issues: Vec<Issue> = check_staleness(&file, &CurrentTool::of(&file, self.registry))
+            .into_iter()
+            .filter(|staleness| staleness.is_stale() || self.registry.is_some())
+            .map(|staleness| Issue {
+                rule: STALE.to_owned(),
+                severity: Severity::Warning,
+                finding: locate(text, "/metadata".to_owned(), None, staleness.warning()),
+            })
+            .collect();
+        issues.extend(lint(&file, context).into_iter().map(|lint| from_lint(text, prefix, lint)));
+        issues
+    }
+}
+
+fn from_lint(text: &str, prefix: &str, lint: Lint) -> Issue {
+    let pointer = format!("{prefix}/{}{}", lint.case_index, lint.pointer);
+    Issue {
+        rule: lint.rule.name().to_owned(),
+        severity: lint.rule.severity(),
+        finding: locate(text, pointer, Some(lint.case_id), lint.message),
+    }
+}
+
+fn locate(text: &str, pointer: String, case_id: Option<String>, message: String) -> Finding {
+    Finding::locate(text, Problem { pointer, subject: Subject::Key, case_id, message, help: None })
+}
+
+/// All issues, as programs read them.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    files: usize,
+    cases: usize,
+    issues: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    file: String,
+    line: usize,
+    column: usize,
+    severity: Severity,
+    rule: String,
+    case_id: Option<String>,
+    pointer: Option<String>,
+    message: String,
+    help: Option<String>,
+}
+
+impl Issue {
+    fn entry(self, path: &EvalPath) -> Entry {
+        Entry {
+            file: path.shown.clone(),
+            line: self.finding.place.position.line,
+            column: self.finding.place.position.column,
+            severity: self.severity,
+            rule: self.rule,
+            case_id: self.finding.case_id,
+            pointer: self.finding.pointer,
+            message: self.finding.message,
+            help: self.finding.help,
+        }
+    }
+}
+
+impl Report {
+    fn print(&self, format: OutputFormat, printer: &Printer) -> Result<(), Failure> {
+        let text = match format {
+            OutputFormat::Json => serde_json::to_string_pretty(self).map_err(|error| Failure::errored(error.to_string()))?,
+            OutputFormat::Human => self.totals(printer),
+        };
+        printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
+    }
+
+    fn totals(&self, printer: &Printer) -> String {
+        let count = |test: &dyn Fn(&Entry) -> bool| self.issues.iter().filter(|issue| test(issue)).count();
+        let invalid = count(&|issue| issue.rule == INVALID);
+        let errors = count(&|issue| issue.severity == Severity::Error) - invalid;
+        let warnings = count(&|issue| issue.severity == Severity::Warning);
+        let palette = printer.stdout_palette;
+        let line = format!(
+            "{} files, {} cases: {invalid} invalid, {errors} errors, {warnings} warnings",
+            self.files, self.cases
+        );
+        if invalid + errors > 0 {
+            palette.bad(line)
+        } else if warnings > 0 {
+            palette.doubtful(line)
+        } else {
+            palette.good(line)
+        }
+    }
+
+    fn status(&self, strict: bool) -> ExitStatus {
+        let any = |test: &dyn Fn(&Entry) -> bool| self.issues.iter().any(test);
+        if any(&|issue| issue.rule == INVALID) {
+            ExitStatus::Invalid
+        } else if any(&|issue| issue.severity == Severity::Error || strict) {
+            ExitStatus::Failed
+        } else {
+            ExitStatus::Success
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! One file for each verb.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod diff;
+pub(crate) mod init;
+pub(crate) mod run;
+pub(crate) mod schema;

@@ -1,0 +1,249 @@
+//! `karat run`: eval files against the agent.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use karat_core::assertion::Strictness;
+use karat_core::event::RunTotals;
+use karat_core::exit::ExitStatus;
+use karat_core::port::{Agent, Ids, ReportError};
+use karat_core::redact::Redactor;
+use karat_core::staleness::CurrentTool;
+use karat_core::token::TokenSources;
+use karat_report::destination::Destination;
+use karat_report::github::GithubReporter;
+use karat_report::junit::JunitReporter;
+use karat_report::markdown::MarkdownReporter;
+use karat_report::{
+    ConsoleReporter, ConsoleSettings, JsonLinesReporter, JsonReporter, ResultFileReporter, Verbosity,
+};
+use karat_runner::{Baseline, Plan, Reporters, SuitePlan};
+use tokio::sync::watch;
+
+use crate::agent::make_agent;
+use crate::args::{RunArgs, RunFormat};
+use crate::baseline::Results;
+use crate::clock::{SystemClock, TimeOrderedIds};
+use crate::discover::discover;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::load::{Loaded, load_all, read_json_setting};
+use crate::printer::Printer;
+use crate::progress::ProgressReporter;
+use crate::registry::read_registry;
+use crate::selection::Selection;
+use crate::settings::Settings;
+use crate::snapshot::capture;
+
+pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
+    let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
+    let selection = Selection::new(&args.selection)?;
+    let reports = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
+    let paths = discover(&args.paths, &settings, &environment.current_dir, printer)?;
+    let mut loaded = load_all(paths, printer)?;
+    selection.apply(&mut loaded)?;
+    let baseline = Results::baseline(&settings)?;
+    if args.selection.only_failed {
+        match &baseline {
+            Some(results) => results.keep_failed(&mut loaded)?,
+            None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
+        }
+    }
+    let agent = make_agent(&mut settings, printer)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    let plan = runtime.block_on(make_plan(&mut settings, loaded, baseline.as_ref(), printer))?;
+    check_output_dir(&settings.output_dir)?;
+
+    let mut reporters = Reporters::default();
+    reporters.add(Box::new(ResultFileReporter::new(settings.output_dir.clone())));
+    reporters.add(console(args.format, printer));
+    add_reports(reports, &mut reporters);
+    if environment.github_actions {
+        add_github(environment, args.format, &mut reporters);
+    }
+    let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
+    if let Some(progress) = ProgressReporter::new(environment, printer, cases) {
+        reporters.add(Box::new(progress));
+    }
+    let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
+    let totals = runtime.block_on(run_cancellable(plan, agent, &mut reporters, printer));
+    printer.show_above(None);
+    // Answers that nobody waits for any more must not keep the program.
+    runtime.shutdown_background();
+    let status = finish(&totals, reporters.into_errors(), &redactor, printer);
+    let files = if totals.suites == 1 { "1 result file".to_owned() } else { format!("{} result files", totals.suites) };
+    let folder = settings.output_dir.strip_prefix(&environment.current_dir).unwrap_or(&settings.output_dir);
+    if status != ExitStatus::Errored || totals.errored > 0 {
+        printer.note(&format!("run {run_id}: {files} in {}", folder.display()));
+    }
+    Ok(status)
+}
+
+async fn run_cancellable(
+    plan: Plan,
+    agent: Arc<dyn Agent>,
+    reporters: &mut Reporters,
+    printer: &Rc<Printer>,
+) -> RunTotals {
+    let (cancel, cancelled) = watch::channel(false);
+    let running = karat_runner::run(plan, agent, &SystemClock, cancelled, reporters);
+    tokio::pin!(running);
+    tokio::select! {
+        totals = &mut running => return totals,
+        () = interrupted() => printer.talk("interrupted: writing what has finished (once more to stop at once)"),
+    }
+    cancel.send(true).ok();
+    tokio::select! {
+        totals = &mut running => totals,
+        () = interrupted() => {
+            #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked twice to stop: nothing is worth waiting for")]
+            std::process::exit(i32::from(ExitStatus::Interrupted.code()))
+        }
+    }
+}
+
+/// Waits until the person or the machine asks the program to stop.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    tokio::signal::ctrl_c().await.ok();
+}
+
+async fn make_plan(
+    settings: &mut Settings,
+    loaded: Vec<Loaded>,
+    baseline: Option<&Results>,
+    printer: &Printer,
+) -> Result<Plan, Failure> {
+    let registry = read_registry(&settings.tool_registry, printer)?;
+    let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
+    let snapshot = match &settings.snapshot {
+        Some(source) => Some(capture(source, settings.timeout, &mut settings.redactor).await?),
+        None => None,
+    };
+    printer.keep_secret(settings.redactor.clone());
+    let suites = loaded
+        .into_iter()
+        .map(|Loaded { path, file }| {
+            let current = CurrentTool::of(&file, registry.as_ref());
+            let baseline = baseline.and_then(|results| suite_baseline(results, &file.tool_name, file.tier, printer));
+            SuitePlan { path: path.shown, file, current, baseline }
+        })
+        .collect();
+    Ok(Plan {
+        run_id: TimeOrderedIds.run_id(),
+        suites,
+        concurrency: settings.concurrency,
+        timeout: settings.timeout,
+        strictness: Strictness { all_failures: settings.all_failures, fail_vacuous: settings.strict },
+        fail_fast: settings.fail_fast,
+        tokens: TokenSources { seed, snapshot },
+        registry,
+        tokenizer: settings.tokenizer,
+        redactor: settings.redactor.clone(),
+    })
+}
+
+fn suite_baseline(results: &Results, tool: &str, tier: karat_core::case::Tier, printer: &Printer) -> Option<Baseline> {
+    let Some(result) = results.of(tool, tier) else {
+        printer.warn(&format!("the baseline has no result for {tool} ({tier}), so nothing is compared"));
+        return None;
+    };
+    Some(Baseline { run_id: result.run_id.clone(), cases: result.cases.clone() })
+}
+
+/// Finds out before anything is sent whether results can be kept.
+fn check_output_dir(folder: &Path) -> Result<(), Failure> {
+    let tried = std::fs::create_dir_all(folder)
+        .and_then(|()| tempfile::Builder::new().prefix(".karat-").tempfile_in(folder).map(drop));
+    tried.map_err(|error| Failure::invalid(format!("cannot write results to {}: {error}", folder.display())))
+}
+
+enum Report {
+    Junit(Destination),
+    Markdown(Destination),
+    Github(Destination),
+}
+
+fn parse_report(text: &str) -> Result<Report, Failure> {
+    let (kind, path) = text
+        .split_once('=')
+        .filter(|(_, path)| !path.is_empty())
+        .ok_or_else(|| Failure::invalid(format!("--report {text} names no path")).hint("for example --report junit=report.xml"))?;
+    let destination = Destination::parse(path);
+    match kind {
+        "junit" => Ok(Report::Junit(destination)),
+        "markdown" => Ok(Report::Markdown(destination)),
+        "github" => Ok(Report::Github(destination)),
+        other => {
+            let failure = Failure::invalid(format!("there is no report of the kind '{other}'"));
+            Err(failure.hint("one of: junit, markdown, github"))
+        }
+    }
+}
+
+fn add_reports(reports: Vec<Report>, reporters: &mut Reporters) {
+    for report in reports {
+        match report {
+            Report::Junit(destination) => reporters.add(Box::new(JunitReporter::new(destination))),
+            Report::Markdown(destination) => reporters.add(Box::new(MarkdownReporter::new(destination))),
+            Report::Github(destination) => reporters.add(Box::new(GithubReporter::new(destination))),
+        }
+    }
+}
+
+/// In GitHub Actions: annotations in the log, unless a program reads stdout, and the step's summary.
+fn add_github(environment: &Environment, format: RunFormat, reporters: &mut Reporters) {
+    if format == RunFormat::Human {
+        reporters.add(Box::new(GithubReporter::new(Destination::Stdout)));
+    }
+    if let Some(path) = &environment.github_step_summary {
+        reporters.add(Box::new(GithubReporter::with_step_summary(path.clone())));
+    }
+}
+
+fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::port::Reporter> {
+    let stdout = || Box::new(BufWriter::new(io::stdout())) as Box<dyn Write>;
+    match format {
+        RunFormat::Json => Box::new(JsonReporter::new(stdout())),
+        RunFormat::Jsonl => Box::new(JsonLinesReporter::new(stdout())),
+        RunFormat::Human => {
+            let settings = ConsoleSettings {
+                columns: printer.columns,
+                symbols: printer.symbols,
+                palette: printer.stdout_palette,
+                verbosity: if printer.quiet { Verbosity::Quiet } else { Verbosity::Normal },
+            };
+            let printer = Rc::clone(printer);
+            Box::new(ConsoleReporter::new(settings, Box::new(move |text| printer.out(text))))
+        }
+    }
+}
+
+/// A result that could not be kept is worse than one that is bad.
+fn finish(totals: &RunTotals, errors: Vec<ReportError>, redactor: &Redactor, printer: &Printer) -> ExitStatus {
+    // Whoever closed our stdout has read enough; the results are on disk.
+    let errors = errors.into_iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
+    let mut status = ExitStatus::of_run(totals);
+    for error in errors {
+        printer.failure(&Failure::errored(redactor.text(&error.to_string())));
+        if status != ExitStatus::Interrupted {
+            status = ExitStatus::Errored;
+        }
+    }
+    status
+}

@@ -1,0 +1,24 @@
+//! `karat schema`: the formats that people and programs write, as JSON Schemas.
+
+use karat_agents::Script;
+use karat_core::case::EvalFileSchema;
+use karat_core::exit::ExitStatus;
+use karat_core::result::SuiteResult;
+use schemars::{Schema, schema_for};
+
+use crate::args::{SchemaArgs, SchemaName};
+use crate::config::ConfigFile;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let schema: Schema = match args.format {
+        SchemaName::Case => schema_for!(EvalFileSchema),
+        SchemaName::Config => schema_for!(ConfigFile),
+        SchemaName::Result => schema_for!(SuiteResult),
+        SchemaName::Script => schema_for!(Script),
+    };
+    let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
+    printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,88 @@
+//! Tells the JSON Schema what the types alone do not say, so that an editor refuses what the reader refuses.
+
+use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
+
+use super::{NO_TOOL, ParamCheck, Tier};
+
+/// The tiers that a file can name, or null.
+pub(super) fn named_tier(_: &mut schemars::SchemaGenerator) -> Schema {
+    let mut names: Vec<Value> = Tier::NAMED.map(Tier::name).map(Value::from).to_vec();
+    names.push(Value::Null);
+    json_schema!({ "enum": names })
+}
+
+pub(super) fn envelope(schema: &mut Schema) {
+    if let Some(link) = schema.pointer_mut("/properties/$schema") {
+        refuse_null(link);
+    }
+}
+
+pub(super) fn case(schema: &mut Schema) {
+    refuse_nulls(schema);
+}
+
+pub(super) fn expectation(schema: &mut Schema) {
+    refuse_nulls(schema);
+    for list in ["/properties/toolsCalled/items", "/properties/toolsNotCalled/items"] {
+        extend(schema, list, json!({ "not": { "const": NO_TOOL } }));
+    }
+    let alone = json!({ "if": { "contains": { "const": NO_TOOL } }, "then": { "maxItems": 1 } });
+    extend(schema, "/properties/toolsAcceptable/items", alone);
+    extend(schema, "/properties/toolOrder/items", json!({ "not": { "contains": { "const": NO_TOOL } } }));
+    extend(schema, "/properties/responseContainsAny/items", json!({ "minItems": 1 }));
+    extend(schema, "", json!({ "dependentRequired": { "toolsCalledMatch": ["toolsCalled"] } }));
+}
+
+pub(super) fn param_assertion(schema: &mut Schema) {
+    extend(schema, "/properties/tool", json!({ "not": { "const": NO_TOOL } }));
+    let valued: Vec<&str> = ParamCheck::NAMES
+        .into_iter()
+        .filter(|name| ParamCheck::from_name(name).is_some_and(ParamCheck::needs_value))
+        .collect();
+    let when =
+        |assertion: Value, then: Value| json!({ "if": { "properties": { "assertion": assertion } }, "then": then });
+    let token = json!({ "type": "string", "pattern": r"^\{\{(seed|snapshot):[^}]+\}\}$" });
+    let list = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, token] });
+    let rules = [
+        when(json!({ "enum": valued }), json!({ "required": ["value"] })),
+        when(json!({ "const": "oneOf" }), json!({ "properties": { "value": list } })),
+        when(json!({ "const": "matches" }), json!({ "properties": { "value": { "type": "string" } } })),
+    ];
+    extend(schema, "", json!({ "allOf": rules }));
+}
+
+/// An optional member may be left out, but it is never null.
+fn refuse_nulls(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flatten().for_each(|(_, property)| refuse_null(property));
+}
+
+fn refuse_null(property: &mut Value) {
+    let Some(property) = property.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = property.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            property.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = property.get_mut("anyOf") {
+        choices.retain(|choice| *choice != json!({ "type": "null" }));
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            property.remove("anyOf");
+            property.extend(only);
+        }
+    }
+}
+
+fn extend(schema: &mut Schema, pointer: &str, with: Value) {
+    let place = match pointer {
+        "" => schema.as_object_mut(),
+        _ => schema.pointer_mut(pointer).and_then(Value::as_object_mut),
+    };
+    if let (Some(place), Value::Object(with)) = (place, with) {
+        place.extend(with);
+    }
+}

@@ -1,0 +1,4 @@
+//! The core as the rest of karat sees it: files in, verdicts out.
+
+mod bfcl;
+mod vectors;

@@ -1,0 +1,116 @@
+//! Plays the project's conformance vectors over the pure core: an expectation, an agent's reply, and the verdict.
+//!
+//! The command-line tests play the same files through the real binary; here a wrong rule is found without one.
+
+use karat_core::assertion::{Evidence, Mode, Strictness, Verdict, judge};
+use karat_core::case::{EvalFile, Origin};
+use karat_core::registry::{Registry, Tool};
+use karat_core::token::TokenSources;
+use karat_core::tokenizer::Tokenizer;
+use karat_core::trace::Trace;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+#[rstest]
+#[case::routing(include_str!("../../../../conformance/routing.json"), 27)]
+#[case::params(include_str!("../../../../conformance/params.json"), 31)]
+#[case::response(include_str!("../../../../conformance/response.json"), 27)]
+#[case::tokens(include_str!("../../../../conformance/tokens.json"), 31)]
+fn verdicts_are_as_agreed(#[case] file: &str, #[case] count: usize) {
+    let document: Value = serde_json::from_str(file).unwrap();
+    let vectors = document["vectors"].as_array().unwrap();
+    let problems: Vec<String> = vectors.iter().flat_map(|vector| play(&document, vector)).collect();
+    assert_eq!(problems, Vec::<String>::new());
+    assert_eq!(vectors.len(), count, "every vector of the file was played");
+}
+
+/// Judges one vector and returns what is not as wanted.
+fn play(document: &Value, vector: &Value) -> Vec<String> {
+    let (verdict, trace) = verdict_of(document, vector);
+    let name = vector["name"].as_str().expect("a vector has a name");
+    let mut problems = Vec::new();
+    for (key, want) in vector["want"].as_object().expect("a vector says what is wanted") {
+        if let Some(problem) = differs(key, want, &verdict, &trace) {
+            problems.push(format!("{name}: {key}: {problem}"));
+        }
+    }
+    problems
+}
+
+fn verdict_of(document: &Value, vector: &Value) -> (Verdict, Trace) {
+    let mut case = json!({"id": "gs-vector-001", "description": vector["name"], "input": {"message": vector["name"]}});
+    let own = vector.get("case").and_then(Value::as_object).cloned().unwrap_or_default();
+    case.as_object_mut().expect("a case is an object").extend(own);
+    case["expect"] = vector["expect"].clone();
+    let bytes = json!([case]).to_string();
+    let file = EvalFile::read(bytes.as_bytes(), Origin { file_name: "vector.golden.json" })
+        .unwrap_or_else(|invalid| panic!("{}: {:?}", vector["name"], invalid.findings));
+    let own_or_shared = |key: &str| vector.get(key).or_else(|| document.get(key)).cloned();
+    let tokens = TokenSources { seed: own_or_shared("seed"), snapshot: own_or_shared("snapshot") };
+    let registry = document.get("tools").map(registry_of);
+    let trace = trace_of(&vector["reply"]);
+    let evidence = Evidence {
+        case: &file.cases[0],
+        trace: &trace,
+        mode: Mode::Endpoint,
+        tokens: &tokens,
+        registry: registry.as_ref(),
+        tokenizer: Tokenizer::default(),
+    };
+    (judge(evidence, Strictness::default()), trace)
+}
+
+fn registry_of(tools: &Value) -> Registry {
+    let tool = |tool: &Value| Tool {
+        name: tool["name"].as_str().expect("a tool has a name").to_owned(),
+        input_schema: tool.get("inputSchema").cloned(),
+        ..Tool::default()
+    };
+    Registry { tools: tools.as_array().into_iter().flatten().map(tool).collect() }
+}
+
+/// Takes the reply as an agent that needed exactly the scripted delay would have given it.
+fn trace_of(reply: &Value) -> Trace {
+    let known = ["response", "toolCalls", "usage", "model", "delayMs"];
+    for key in reply.as_object().expect("a reply is an object").keys() {
+        assert!(known.contains(&key.as_str()), "the reply's key '{key}' is not known here");
+    }
+    let part = |key: &str| reply.get(key).cloned();
+    Trace {
+        response: reply["response"].as_str().unwrap_or_default().to_owned(),
+        tool_calls: part("toolCalls").map_or_else(Vec::new, |calls| serde_json::from_value(calls).expect("calls")),
+        usage: part("usage").map(|usage| serde_json::from_value(usage).expect("usage")),
+        model: reply["model"].as_str().map(str::to_owned),
+        stop_reason: None,
+        latency_ms: reply["delayMs"].as_f64().unwrap_or_default(),
+    }
+}
+
+/// Returns what is instead of what is wanted.
+fn differs(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Option<String> {
+    let error = verdict.failures.first().map_or("", |failure| &failure.message);
+    let holds = |part: &Value| part.as_str().is_some_and(|part| error.contains(part));
+    match key {
+        "passed" => unless(want == verdict.passed(), json!([verdict.passed(), error])),
+        "run" => unless(*want == json!(verdict.assertions_run), json!(verdict.assertions_run)),
+        "skipped" => unless(*want == json!(verdict.assertions_skipped), json!(verdict.assertions_skipped)),
+        "error" => unless(want.as_str().is_some_and(|start| error.starts_with(start)), json!(error)),
+        "errorHas" => {
+            let one = std::slice::from_ref(want);
+            unless(want.as_array().map_or(one, Vec::as_slice).iter().all(holds), json!(error))
+        }
+        "details" => want.as_object().expect("details are an object").iter().find_map(|(key, want)| {
+            let got = match key.as_str() {
+                "toolsCalled" => json!(trace.tool_names()),
+                "skippedTokens" => json!(verdict.skipped_tokens),
+                other => return Some(format!("'{other}' is not known here")),
+            };
+            unless(*want == got, got)
+        }),
+        other => Some(format!("'{other}' is not known here")),
+    }
+}
+
+fn unless(holds: bool, got: Value) -> Option<String> {
+    (!holds).then(|| got.to_string())
+}

@@ -1,0 +1,325 @@
+//! The summary that a person reads, in the contract's form.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+
+use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
+use karat_core::port::{ReportError, Reporter};
+use karat_core::result::{CaseResult, Outcome, SuiteResult};
+
+use crate::style::{Palette, Symbols};
+use crate::terminal_text::{cut, pad, printable, width, wrap};
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verbosity {
+    /// Every case.
+    Normal,
+    /// Only cases that did not plainly pass, and the numbers.
+    Quiet,
+}
+
+/// How the summary looks.
+#[derive(Debug, Clone, Copy)]
+pub struct ConsoleSettings {
+    /// The terminal's columns.
+    pub columns: usize,
+    pub symbols: Symbols,
+    pub palette: Palette,
+    pub verbosity: Verbosity,
+}
+
+/// Where finished lines go; the progress bar must step aside for them.
+pub type Output = Box<dyn FnMut(&str) -> io::Result<()>>;
+
+/// Prints cases in the file's order as soon as they and those before them have ended.
+pub struct ConsoleReporter {
+    page: Page,
+    output: Output,
+    suites: Vec<Arc<SuiteHeader>>,
+    /// The suite being printed, and its next case.
+    suite: usize,
+    next: usize,
+    headed: bool,
+    /// What ended before its turn.
+    waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
+}
+
+impl ConsoleReporter {
+    pub fn new(settings: ConsoleSettings, output: Output) -> Self {
+        Self {
+            page: Page { settings },
+            output,
+            suites: Vec::new(),
+            suite: 0,
+            next: 0,
+            headed: false,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    fn print_ready(&mut self, out: &mut String) {
+        while let Some(case) = self.waiting.remove(&(self.suite, self.next)) {
+            self.print_header(out);
+            self.page.case(&case, &self.suites[self.suite], out);
+            self.next += 1;
+        }
+    }
+
+    fn print_header(&mut self, out: &mut String) {
+        if !self.headed {
+            self.page.header(&self.suites[self.suite], out);
+            self.headed = true;
+        }
+    }
+
+    fn finish_suite(&mut self, result: &SuiteResult, out: &mut String) {
+        self.print_header(out);
+        // An interrupted suite has gaps: what ended behind them is still to be shown.
+        let rest: Vec<_> = self.waiting.range((self.suite, 0)..(self.suite + 1, 0)).map(|(key, _)| *key).collect();
+        for key in rest {
+            if let Some(case) = self.waiting.remove(&key) {
+                self.page.case(&case, &self.suites[self.suite], out);
+            }
+        }
+        self.page.footer(result, &self.suites[self.suite], out);
+        self.suite += 1;
+        self.next = 0;
+        self.headed = false;
+    }
+}
+
+impl Reporter for ConsoleReporter {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        let mut out = String::new();
+        match event {
+            RunEvent::RunStarted { suites, .. } => self.suites.clone_from(suites),
+            RunEvent::CaseFinished { suite, index, result } => {
+                self.waiting.insert((*suite, *index), Arc::clone(result));
+                self.print_ready(&mut out);
+            }
+            RunEvent::SuiteFinished { result, .. } => {
+                self.finish_suite(result, &mut out);
+                self.print_ready(&mut out);
+            }
+            RunEvent::RunFinished { totals, .. } => {
+                if self.suites.len() > 1 {
+                    self.page.totals(totals, &mut out);
+                }
+            }
+        }
+        if out.is_empty() {
+            return Ok(());
+        }
+        (self.output)(&out).map_err(|source| ReportError { what: "the summary".to_owned(), source })
+    }
+}
+
+/// Lays out lines; knows nothing of when they are printed.
+struct Page {
+    settings: ConsoleSettings,
+}
+
+impl Page {
+    fn header(&self, suite: &SuiteHeader, out: &mut String) {
+        let Symbols { double_rule, dash, .. } = self.settings.symbols;
+        let name = self.clean(&suite.tool_name);
+        let start = double_rule.to_string().repeat(3);
+        let title = format!("{start} {name} {dash} {} evals ", suite.tier);
+        let fill = double_rule.to_string().repeat(self.settings.columns.saturating_sub(width(&title)));
+        let _ = writeln!(out, "{}", self.settings.palette.bold(format_args!("{title}{fill}")));
+    }
+
+    fn case(&self, case: &CaseResult, suite: &SuiteHeader, out: &mut String) {
+        let ConsoleSettings { columns, symbols, palette, verbosity } = self.settings;
+        let plain_pass = case.outcome() == Outcome::Passed && !case.vacuous;
+        if verbosity == Verbosity::Quiet && plain_pass {
+            return;
+        }
+        let mark = match case.outcome() {
+            Outcome::Passed if case.vacuous => palette.doubtful(symbols.warning),
+            Outcome::Passed => palette.good(symbols.passed),
+            Outcome::Failed => palette.bad(symbols.failed),
+            Outcome::Errored => palette.broken(symbols.errored),
+        };
+        let duration = format!("{}ms", case.duration_ms);
+        // Two spaces, mark, space, id, two spaces, description, space, duration.
+        let fixed = 2 + width(symbols.passed) + 1 + 2 + 1 + width(&duration).max(7);
+        let room = columns.saturating_sub(fixed);
+        let id_room = width(&self.clean(&suite.widest_id)).min(room.saturating_sub(12).max(12));
+        let id = cut(&self.clean(&case.id), id_room, symbols.ellipsis).into_owned();
+        let text_room = room.saturating_sub(id_room);
+        let text = cut(&self.clean(&case.description), text_room, symbols.ellipsis).into_owned();
+        let _ = writeln!(
+            out,
+            "  {mark} {}  {} {}",
+            pad(&id, id_room),
+            pad(&text, text_room),
+            palette.dim(format_args!("{duration:>7}")),
+        );
+        self.reasons(case, out);
+    }
+
+    fn reasons(&self, case: &CaseResult, out: &mut String) {
+        if case.vacuous && case.outcome() == Outcome::Passed {
+            self.reason("no assertion ran, so this shows nothing", out);
+        }
+        if case.failures.is_empty() {
+            let prefix = if case.outcome() == Outcome::Errored { "error: " } else { "" };
+            if let Some(error) = &case.error {
+                self.reason(&format!("{prefix}{error}"), out);
+            }
+        }
+        for failure in &case.failures {
+            self.reason(&failure.message, out);
+        }
+    }
+
+    fn reason(&self, text: &str, out: &mut String) {
+        let Symbols { arrow, .. } = self.settings.symbols;
+        let indent = " ".repeat(5 + width(arrow));
+        let clean = self.clean(text);
+        // A message can quote a whole reply: what matters stands at its beginning, the rest in the result file.
+        let shown = cut(&clean, 600, self.settings.symbols.ellipsis);
+        let lines = wrap(&shown, self.settings.columns.saturating_sub(indent.len()).max(20));
+        for (index, line) in lines.iter().enumerate() {
+            let start = if index == 0 { format!("    {arrow} ") } else { indent.clone() };
+            let _ = writeln!(out, "{start}{line}");
+        }
+    }
+
+    fn footer(&self, result: &SuiteResult, suite: &SuiteHeader, out: &mut String) {
+        let ConsoleSettings { columns, symbols, palette, .. } = self.settings;
+        let _ = writeln!(out, "{}", symbols.rule.to_string().repeat(columns));
+        self.moved(result, out);
+        let summary = &result.summary;
+        let counts = Counts {
+            passed: summary.passed,
+            cases: summary.total_cases,
+            failed: summary.failed - summary.errored,
+            errored: summary.errored,
+            vacuous: summary.vacuous,
+            not_run: summary.not_run,
+            skipped: summary.skipped_assertions,
+        };
+        let mut line = counts.line(palette);
+        let _ = write!(line, " | {}ms total", summary.total_duration_ms);
+        if let Some(cost) = summary.estimated_cost_usd {
+            let _ = write!(line, " | ${cost:.4}");
+        }
+        let _ = writeln!(out, "  {line}");
+        let warning = palette.doubtful(symbols.warning);
+        for staleness in &suite.staleness {
+            let _ = writeln!(out, "  {warning} {}", self.clean(&staleness.console_line()));
+        }
+        for text in &result.warnings {
+            let indent = 3 + width(symbols.warning);
+            let lines = wrap(&self.clean(text), columns.saturating_sub(indent).max(20));
+            let joined = lines.join(&format!("\n{}", " ".repeat(indent)));
+            let _ = writeln!(out, "  {warning} {joined}");
+        }
+        out.push('\n');
+    }
+
+    /// What broke since the baseline comes before the numbers, and nobody can miss it.
+    fn moved(&self, result: &SuiteResult, out: &mut String) {
+        let palette = self.settings.palette;
+        let Some(baseline) = &result.baseline_run_id else {
+            return;
+        };
+        if !result.regressions.is_empty() {
+            let count = result.regressions.len();
+            let title = format!("{count} regression{} since {}", plural(count), self.clean(baseline));
+            let _ = writeln!(out, "  {}", palette.alarm(title));
+            for id in &result.regressions {
+                let _ = writeln!(out, "    {} {}", palette.alarm(self.settings.symbols.failed), palette.bold(self.clean(id)));
+            }
+        }
+        if !result.new_passes.is_empty() {
+            let ids = self.clean(&result.new_passes.join(", "));
+            let count = result.new_passes.len();
+            let text = format!("{count} new pass{}: {ids}", if count == 1 { "" } else { "es" });
+            let lines = wrap(&text, self.settings.columns.saturating_sub(4).max(20));
+            let _ = writeln!(out, "  {}", palette.good(lines.join("\n    ")));
+        }
+    }
+
+    fn totals(&self, totals: &RunTotals, out: &mut String) {
+        let palette = self.settings.palette;
+        let counts = Counts {
+            passed: totals.passed,
+            cases: totals.cases,
+            failed: totals.failed - totals.errored,
+            errored: totals.errored,
+            vacuous: totals.vacuous,
+            not_run: totals.not_run,
+            skipped: totals.skipped_assertions,
+        };
+        if totals.regressions > 0 {
+            let title = format!("{} regression{}", totals.regressions, plural(totals.regressions));
+            let _ = writeln!(out, "{}", palette.alarm(title));
+        }
+        let _ = writeln!(
+            out,
+            "{} {}",
+            palette.bold(format_args!("{} suites:", totals.suites)),
+            counts.line(palette),
+        );
+    }
+
+    fn clean(&self, text: &str) -> String {
+        let text = printable(text);
+        if !self.settings.symbols.ascii || text.is_ascii() {
+            return text.into_owned();
+        }
+        text.chars()
+            .map(|character| match character {
+                '—' | '–' => '-',
+                '→' => '>',
+                '…' => '.',
+                '‘' | '’' => '\'',
+                '“' | '”' => '"',
+                plain if plain.is_ascii() => plain,
+                _ => '?',
+            })
+            .collect()
+    }
+}
+
+struct Counts {
+    passed: usize,
+    cases: usize,
+    failed: usize,
+    errored: usize,
+    vacuous: usize,
+    not_run: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn line(&self, palette: Palette) -> String {
+        let passed = format!("{}/{} passed", self.passed, self.cases);
+        let failed = format!("{} failed", self.failed);
+        let mut parts = vec![
+            if self.passed == self.cases { palette.good(passed) } else { passed },
+            if self.failed > 0 { palette.bad(failed) } else { failed },
+        ];
+        if self.errored > 0 {
+            parts.push(palette.broken(format_args!("{} errored", self.errored)));
+        }
+        if self.vacuous > 0 {
+            parts.push(palette.doubtful(format_args!("{} vacuous", self.vacuous)));
+        }
+        if self.not_run > 0 {
+            parts.push(palette.doubtful(format_args!("{} not run", self.not_run)));
+        }
+        parts.push(format!("{} skipped assertions", self.skipped));
+        parts.join(" | ")
+    }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

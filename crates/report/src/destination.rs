@@ -1,0 +1,114 @@
+//! Where a report goes.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::atomic::write_atomically;
+
+/// Where a report goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Destination {
+    /// Reads a command-line value: `-` is standard output, anything else a path.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            // Opened by its path, a redirected standard output would be emptied while the shell still writes to it.
+            "-" | "/dev/stdout" => Destination::Stdout,
+            path => Destination::File(PathBuf::from(path)),
+        }
+    }
+
+    /// Writes a whole text; a file that was there before is replaced in one step.
+    pub fn write(&self, text: &str) -> io::Result<()> {
+        match self {
+            Destination::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes())?;
+                out.flush()
+            }
+            Destination::File(path) => write_file(path, text),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Destination::Stdout => out.write_str("standard output"),
+            Destination::File(path) => write!(out, "{}", path.display()),
+        }
+    }
+}
+
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        // A rename would put a file in the place of the pipe, the device or the link.
+        Ok(metadata) if !metadata.is_file() => return fs::write(path, text),
+        // A rename asks only whether the folder can be written.
+        Ok(metadata) if metadata.permissions().readonly() => {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
+        }
+        // What else is wrong shows when the file is made.
+        Ok(_) | Err(_) => {}
+    }
+    write_atomically(path, |out| out.write_all(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dash_is_standard_output() {
+        assert_eq!(Destination::parse("-"), Destination::Stdout);
+        assert_eq!(Destination::parse("/dev/stdout"), Destination::Stdout);
+        assert_eq!(Destination::parse("./-"), Destination::File(PathBuf::from("./-")));
+    }
+
+    #[test]
+    fn makes_folders_and_leaves_nothing_else_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/report.xml");
+        for text in ["first, and longer", "second"] {
+            Destination::File(path.clone()).write(text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error_and_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.xml");
+        fs::write(&path, "before").unwrap();
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&path, permissions).unwrap();
+
+        let error = Destination::File(path.clone()).write("after").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        assert!(Destination::File(path.join("below a file")).write("x").is_err());
+        assert!(Destination::File(folder.path().to_owned()).write("x").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn writes_through_links_and_into_devices() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        Destination::File(link.clone()).write("through").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "through");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        Destination::parse("/dev/null").write("gone").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

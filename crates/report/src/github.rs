@@ -1,0 +1,166 @@
+//! Workflow commands that GitHub Actions shows beside the eval files, and the step summary.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use karat_core::event::RunEvent;
+use karat_core::port::{ReportError, Reporter};
+use karat_core::text::shorten;
+
+use crate::destination::Destination;
+use crate::markdown::{self, CaseRecord, Kind, RunRecord, totals_line, visible};
+
+/// GitHub cuts longer titles.
+const TITLE_LIMIT: usize = 200;
+
+/// How many characters of a message are written.
+const MESSAGE_LIMIT: usize = 4_000;
+
+/// Writes the commands, and the summary if there is one, when the run has ended.
+#[derive(Debug)]
+pub struct GithubReporter {
+    destination: Destination,
+    step_summary: Option<PathBuf>,
+    run: RunRecord,
+}
+
+impl GithubReporter {
+    /// Makes a reporter of commands alone; they work only on standard output.
+    pub fn new(destination: Destination) -> Self {
+        Self { destination, step_summary: None, run: RunRecord::default() }
+    }
+
+    /// Makes a reporter of commands on standard output that also adds the summary to a file, the value of
+    /// `GITHUB_STEP_SUMMARY`.
+    pub fn with_step_summary(path: impl Into<PathBuf>) -> Self {
+        Self::new(Destination::Stdout).and_step_summary(path)
+    }
+
+    /// Adds the summary to what is in the file at `path`, too.
+    #[must_use]
+    pub fn and_step_summary(mut self, path: impl Into<PathBuf>) -> Self {
+        self.step_summary = Some(path.into());
+        self
+    }
+}
+
+impl Reporter for GithubReporter {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        if !self.run.observe(event) {
+            return Ok(());
+        }
+        self.destination.write(&render(&self.run)).map_err(|source| ReportError {
+            what: format!("GitHub's workflow commands to {}", self.destination),
+            source,
+        })?;
+        let Some(path) = &self.step_summary else {
+            return Ok(());
+        };
+        append_summary(path, &self.run)
+            .map_err(|source| ReportError { what: format!("GitHub's step summary to {}", path.display()), source })
+    }
+}
+
+fn append_summary(path: &Path, run: &RunRecord) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    // All that one step writes shares one limit, and a summary above it is not shown at all.
+    let before = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let separator = if before == 0 { "" } else { "\n\n" };
+    let text = markdown::render_within(run, markdown::LIMIT.saturating_sub(before));
+    file.write_all(format!("{separator}{text}").as_bytes())
+}
+
+/// Returns the commands: regressions, the other cases that did not pass, warnings, totals.
+pub fn render(run: &RunRecord) -> String {
+    let mut out = String::new();
+    // GitHub shows ten errors of a step, so those that matter most come first.
+    let regressions = run.cases().filter(|case| case.kind() == Kind::Regressed);
+    let others = run.cases().filter(|case| matches!(case.kind(), Kind::Failed | Kind::Errored));
+    for case in regressions.chain(others) {
+        push_error(&mut out, &case);
+    }
+    push_warnings(&mut out, run);
+    let totals = totals_line(&run.totals);
+    Command { level: "notice", file: None, line: None, title: "karat", message: &totals }.push_to(&mut out);
+    out
+}
+
+fn push_error(out: &mut String, case: &CaseRecord<'_>) {
+    let (id, description) = (&case.result.id, &case.result.description);
+    let title = match case.kind() {
+        Kind::Errored => format!("{id} errored"),
+        _ if description.is_empty() => id.clone(),
+        _ => format!("{id}: {description}"),
+    };
+    let reason = case.reason();
+    let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
+    let file = Some(case.suite.header.path.as_str());
+    Command { level: "error", file, line: case.line(), title: &title, message: &message }.push_to(out);
+}
+
+fn push_warnings(out: &mut String, run: &RunRecord) {
+    for suite in &run.suites {
+        let file = Some(suite.header.path.as_str());
+        let mut warn = |line, title: &str, message: &str| {
+            Command { level: "warning", file, line, title, message }.push_to(out);
+        };
+        suite.staleness().iter().for_each(|text| warn(None, "staleness", text));
+        suite.warnings().iter().for_each(|text| warn(None, "karat", text));
+        for case in suite.cases().filter(CaseRecord::shows_nothing) {
+            let title = format!("{} is vacuous", case.result.id);
+            warn(case.line(), &title, "passed, but no assertion ran, so it shows nothing");
+        }
+    }
+}
+
+/// One line that the runner of GitHub Actions acts on.
+struct Command<'c> {
+    level: &'static str,
+    file: Option<&'c str>,
+    line: Option<usize>,
+    title: &'c str,
+    message: &'c str,
+}
+
+impl Command<'_> {
+    fn push_to(&self, out: &mut String) {
+        let _ = write!(out, "::{} ", self.level);
+        if let Some(file) = self.file {
+            let _ = write!(out, "file={},", property(file));
+        }
+        if let Some(line) = self.line {
+            let _ = write!(out, "line={line},");
+        }
+        let title = visible(&shorten(self.title, TITLE_LIMIT)).replace('\n', " ");
+        let message = visible(&shorten(self.message, MESSAGE_LIMIT));
+        let _ = writeln!(out, "title={}::{}", property(&title), data(&message));
+    }
+}
+
+/// Escapes what would end a line, and the escape character itself.
+fn data(text: &str) -> Cow<'_, str> {
+    escape(text, &['%', '\r', '\n'])
+}
+
+/// Escapes what would end a line, a property or the list of them.
+fn property(text: &str) -> Cow<'_, str> {
+    escape(text, &['%', '\r', '\n', ':', ','])
+}
+
+fn escape<'t>(text: &'t str, special: &[char]) -> Cow<'t, str> {
+    if !text.contains(special) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if special.contains(&character) {
+            let _ = write!(out, "%{:02X}", u32::from(character));
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
+}

@@ -1,0 +1,69 @@
+//! The run for other programs: one document at the end, or one line for each event.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use karat_core::event::{RunEvent, RunTotals};
+use karat_core::port::{ReportError, Reporter};
+use karat_core::result::SuiteResult;
+use serde::Serialize;
+
+/// Writes one JSON document when the run has ended.
+pub struct JsonReporter {
+    out: Box<dyn Write>,
+    suites: Vec<Arc<SuiteResult>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RunDocument<'d> {
+    run_id: &'d str,
+    totals: &'d RunTotals,
+    suites: &'d [Arc<SuiteResult>],
+}
+
+impl JsonReporter {
+    pub fn new(out: Box<dyn Write>) -> Self {
+        Self { out, suites: Vec::new() }
+    }
+}
+
+impl Reporter for JsonReporter {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        match event {
+            RunEvent::SuiteFinished { result, .. } => self.suites.push(Arc::clone(result)),
+            RunEvent::RunFinished { run_id, totals } => {
+                let document = RunDocument { run_id, totals, suites: &self.suites };
+                write_line(&mut self.out, &document, true)?;
+            }
+            RunEvent::RunStarted { .. } | RunEvent::CaseFinished { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Writes each event as one line.
+pub struct JsonLinesReporter {
+    out: Box<dyn Write>,
+}
+
+impl JsonLinesReporter {
+    pub fn new(out: Box<dyn Write>) -> Self {
+        Self { out }
+    }
+}
+
+impl Reporter for JsonLinesReporter {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        write_line(&mut self.out, event, false)
+    }
+}
+
+fn write_line(out: &mut dyn Write, value: &impl Serialize, pretty: bool) -> Result<(), ReportError> {
+    let written = if pretty { serde_json::to_writer_pretty(&mut *out, value) } else { serde_json::to_writer(&mut *out, value) };
+    written
+        .map_err(io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush())
+        .map_err(|source| ReportError { what: "the JSON output".to_owned(), source })
+}

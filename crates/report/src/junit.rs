@@ -1,0 +1,146 @@
+//! A `JUnit` file, for every system that shows test results.
+
+use std::io;
+use std::time::Duration;
+
+use karat_core::event::RunEvent;
+use karat_core::port::{ReportError, Reporter};
+use karat_core::result::CaseResult;
+use karat_core::text::shorten;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::destination::Destination;
+use crate::markdown::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
+
+/// How many characters of a response are kept.
+const RESPONSE_LIMIT: usize = 2_000;
+
+/// How many characters of a failure's first line are its message.
+const MESSAGE_LIMIT: usize = 300;
+
+/// Writes the file when the run has ended.
+#[derive(Debug)]
+pub struct JunitReporter {
+    destination: Destination,
+    run: RunRecord,
+}
+
+impl JunitReporter {
+    pub fn new(destination: Destination) -> Self {
+        Self { destination, run: RunRecord::default() }
+    }
+}
+
+impl Reporter for JunitReporter {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        if !self.run.observe(event) {
+            return Ok(());
+        }
+        render(&self.run)
+            .and_then(|text| self.destination.write(&text))
+            .map_err(|source| ReportError { what: format!("the JUnit report to {}", self.destination), source })
+    }
+}
+
+/// Returns the whole file.
+pub fn render(run: &RunRecord) -> io::Result<String> {
+    let mut report = Report::new("karat");
+    report.set_time(Duration::from_millis(run.totals.wall_clock_ms));
+    for suite in &run.suites {
+        let suite = test_suite(run, suite);
+        report.timestamp = report.timestamp.or(suite.timestamp);
+        report.add_test_suite(suite);
+    }
+    report.to_string().map_err(io::Error::other)
+}
+
+fn test_suite(run: &RunRecord, suite: &SuiteRecord) -> TestSuite {
+    let header = &suite.header;
+    let mut out = TestSuite::new(xml(&header.path));
+    let mut add = |name: &str, value: &str| {
+        out.add_property((name, xml(value).as_str()));
+    };
+    add("tool", &header.tool_name);
+    add("tier", header.tier.name());
+    add("runId", &run.run_id);
+    if let Some(result) = &suite.result {
+        add("agentEndpoint", &result.agent_endpoint);
+    }
+    add("stale", if suite.is_stale() { "true" } else { "false" });
+    suite.staleness().iter().for_each(|text| add("stalenessWarning", text));
+    suite.warnings().iter().for_each(|text| add("warning", text));
+    add("notRun", &suite.not_run().to_string());
+
+    if let Some(result) = &suite.result {
+        // A time that cannot be read is left out; it is no reason to lose the report.
+        out.timestamp = result.timestamp.parse().ok();
+        out.set_time(Duration::from_millis(result.wall_clock_ms));
+    }
+    out.add_test_cases(suite.cases().map(|case| test_case(&case)));
+    out
+}
+
+fn test_case(case: &CaseRecord<'_>) -> TestCase {
+    let (result, header) = (case.result, &case.suite.header);
+    let mut out = TestCase::new(xml(&result.id), status(case));
+    out.set_classname(xml(&format!("{}.{}", header.tool_name, header.tier)));
+    out.set_assertions(result.assertions_run);
+    out.set_time(Duration::from_millis(result.duration_ms));
+    if !result.description.is_empty() {
+        out.add_property(("description", xml(&result.description).as_str()));
+    }
+    if case.kind() == Kind::Regressed {
+        out.add_property(("regression", "true"));
+    }
+    if case.shows_nothing() {
+        out.add_property(("vacuous", "no assertion ran, so this pass shows nothing"));
+    }
+    let response = &result.details.response;
+    if !response.is_empty() {
+        out.set_system_out(xml(&shorten(response, RESPONSE_LIMIT)));
+    }
+    out
+}
+
+fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
+    let (kind, type_name) = match case.kind() {
+        Kind::Passed => return TestCaseStatus::success(),
+        Kind::Regressed | Kind::Failed => (NonSuccessKind::Failure, failure_type(case.result)),
+        Kind::Errored => (NonSuccessKind::Error, "errored"),
+    };
+    let mut status = TestCaseStatus::non_success(kind);
+    let reason = case.reason();
+    let first_line = reason.lines().next().unwrap_or_default();
+    status.set_type(xml(type_name));
+    status.set_message(xml(&shorten(first_line, MESSAGE_LIMIT)));
+    status.set_description(xml(&full_reason(case)));
+    status
+}
+
+/// Returns the name of the assertion that decided the case.
+fn failure_type(result: &CaseResult) -> &str {
+    match (result.failures.first(), result.error.as_deref()) {
+        (Some(failure), _) => &failure.assertion,
+        (None, Some("timeout")) => "timeout",
+        (None, _) => "failed",
+    }
+}
+
+/// Returns every failure with its place in the case, or why there is no verdict.
+fn full_reason(case: &CaseRecord<'_>) -> String {
+    let texts: Vec<String> = case
+        .reasons()
+        .into_iter()
+        .map(|(message, pointer)| match pointer {
+            Some(pointer) => format!("{message}\n    at {pointer}"),
+            None => message.to_owned(),
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// Returns a text of which the XML writer keeps everything: by itself it drops tabs, and all that follows an escape
+/// sequence without an end.
+fn xml(text: &str) -> String {
+    visible(text).replace('\t', "    ")
+}

@@ -1,0 +1,119 @@
+//! Text for a terminal: harmless, and measured by what it takes on the screen.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthChar;
+
+/// Returns the text with everything that could steer a terminal made visible instead.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hostile) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            hostile if is_hostile(hostile) => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(hostile));
+            }
+            plain => out.push(plain),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Tells whether a character steers the terminal or reorders the text around it.
+fn is_hostile(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Returns how many columns a text takes.
+pub fn width(text: &str) -> usize {
+    text.chars().map(|character| character.width().unwrap_or(0)).sum()
+}
+
+/// Returns the text cut to at most `columns`, with `ellipsis` where something was cut.
+pub fn cut<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let room = columns.saturating_sub(width(ellipsis));
+    let mut used = 0;
+    let kept: String = text
+        .chars()
+        .take_while(|character| {
+            used += character.width().unwrap_or(0);
+            used <= room
+        })
+        .collect();
+    Cow::Owned(format!("{}{ellipsis}", kept.trim_end()))
+}
+
+/// Returns the text filled with spaces to `columns`.
+pub fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Breaks a text into lines of at most `columns`, at spaces where there are any.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_inclusive(' ') {
+        let mut rest = word;
+        while !rest.is_empty() {
+            let needed = width(rest.trim_end());
+            if used > 0 && used + needed > columns {
+                lines.push(String::new());
+                used = 0;
+            }
+            // A word that is longer than a line is broken where the line ends.
+            let mut taken = 0;
+            let end = rest
+                .char_indices()
+                .find(|(_, character)| {
+                    taken += character.width().unwrap_or(0);
+                    *character != ' ' && taken > columns
+                })
+                .map_or(rest.len(), |(index, _)| index.max(1));
+            let end = (end..=rest.len()).find(|&index| rest.is_char_boundary(index)).unwrap_or(rest.len());
+            if let Some(line) = lines.last_mut() {
+                line.push_str(&rest[..end]);
+            }
+            used += width(&rest[..end]);
+            rest = &rest[end..];
+        }
+    }
+    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\n\u{202e}c\u{7}"), "a\\u{1b}[31mb\\n\\u{202e}c\\u{7}");
+        assert_eq!(printable("plain — 日本"), "plain — 日本");
+    }
+
+    #[test]
+    fn columns_are_what_the_screen_shows() {
+        assert_eq!(width("日本é"), 5);
+        assert_eq!(cut("日本語テキスト", 7, "…"), "日本語…");
+        assert_eq!(cut("short", 5, "…"), "short");
+        assert_eq!(cut("too long", 6, "..."), "too...");
+        assert_eq!(pad("日", 4), "日  ");
+    }
+
+    #[test]
+    fn lines_break_at_spaces_or_anywhere() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrap("", 4), [""]);
+    }
+}

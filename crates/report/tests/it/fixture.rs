@@ -1,0 +1,274 @@
+//! Runs to report on: one with everything that can happen in it, and one made of a single text.
+
+use std::sync::Arc;
+
+use karat_core::assertion::Failure;
+use karat_core::case::Tier;
+use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
+use karat_core::port::{ReportError, Reporter};
+use karat_core::result::{CaseDetails, CaseResult, Outcome, ResultMetadata, SuiteResult, Summary};
+use karat_core::staleness::Staleness;
+use karat_report::destination::Destination;
+use karat_report::markdown::RunRecord;
+use proptest::prelude::*;
+
+/// What a model may answer in order to be more than text.
+pub(crate) const HOSTILE: &str = "\u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}\r\n::add-mask::x %0A::stop-commands::y ```\n</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end";
+
+/// One suite of a run that is told in events.
+pub(crate) struct Suite {
+    pub(crate) header: SuiteHeader,
+    /// Each with its place among the selected cases.
+    pub(crate) cases: Vec<(usize, CaseResult)>,
+    pub(crate) regressions: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Suite {
+    pub(crate) fn new(path: &str, tool_name: &str, tier: Tier, lines: &[usize]) -> Self {
+        let header = SuiteHeader {
+            path: path.to_owned(),
+            tool_name: tool_name.to_owned(),
+            tier,
+            selected: lines.len(),
+            lines: lines.to_vec(),
+            staleness: Vec::new(),
+            widest_id: String::new(),
+        };
+        Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new() }
+    }
+
+    fn result(&self) -> SuiteResult {
+        let cases: Vec<Arc<CaseResult>> = self.cases.iter().map(|(_, case)| Arc::new(case.clone())).collect();
+        let summary = Summary::of(&cases, self.header.selected);
+        SuiteResult {
+            run_id: "run-7".to_owned(),
+            timestamp: "2026-03-04T05:06:07.089Z".to_owned(),
+            tier: self.header.tier,
+            tool_name: self.header.tool_name.clone(),
+            agent_endpoint: "https://agent.test/chat".to_owned(),
+            metadata: ResultMetadata::default(),
+            staleness_warnings: self.header.staleness.iter().map(Staleness::warning).collect(),
+            stale: self.header.staleness.iter().any(Staleness::is_stale),
+            warnings: self.warnings.clone(),
+            wall_clock_ms: summary.total_duration_ms,
+            cases,
+            summary,
+            baseline_run_id: None,
+            regressions: self.regressions.clone(),
+            new_passes: Vec::new(),
+        }
+    }
+}
+
+pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult {
+    CaseResult {
+        id: id.to_owned(),
+        description: description.to_owned(),
+        passed: outcome == Outcome::Passed,
+        outcome: Some(outcome),
+        duration_ms: 250,
+        assertions_run: 2,
+        assertions_skipped: 0,
+        vacuous: false,
+        error: None,
+        failures: Vec::new(),
+        details: CaseDetails::default(),
+    }
+}
+
+/// Makes a case that fails for these reasons: an assertion and what it says.
+pub(crate) fn failed(id: &str, description: &str, failures: &[(&str, &str)]) -> CaseResult {
+    let failures: Vec<Failure> = failures
+        .iter()
+        .map(|(assertion, what)| Failure {
+            assertion: (*assertion).to_owned(),
+            message: format!("{assertion}: {what}"),
+            pointer: format!("/expect/{assertion}"),
+        })
+        .collect();
+    let error = failures.first().map(|failure| failure.message.clone());
+    CaseResult { error, failures, ..case(id, description, Outcome::Failed) }
+}
+
+pub(crate) fn errored(id: &str, description: &str, error: &str) -> CaseResult {
+    CaseResult { error: Some(error.to_owned()), assertions_run: 0, ..case(id, description, Outcome::Errored) }
+}
+
+/// Tells a run in events; cases end in the opposite of the file's order.
+pub(crate) fn events_of(suites: &[Suite]) -> Vec<RunEvent> {
+    let headers: Vec<_> = suites.iter().map(|suite| Arc::new(suite.header.clone())).collect();
+    let total_cases = headers.iter().map(|header| header.selected).sum();
+    let mut events = vec![RunEvent::RunStarted { run_id: "run-7".to_owned(), suites: headers, total_cases }];
+    let mut totals = RunTotals { wall_clock_ms: 61_234, ..RunTotals::default() };
+    for (suite, told) in suites.iter().enumerate() {
+        let ends = told.cases.iter().rev();
+        events.extend(ends.map(|(index, case)| RunEvent::CaseFinished {
+            suite,
+            index: *index,
+            result: Arc::new(case.clone()),
+        }));
+        let result = Arc::new(told.result());
+        totals.add(&result);
+        events.push(RunEvent::SuiteFinished { suite, result });
+    }
+    events.push(RunEvent::RunFinished { run_id: "run-7".to_owned(), totals });
+    events
+}
+
+/// Returns a run in which everything happens once.
+pub(crate) fn events() -> Vec<RunEvent> {
+    let mut weather =
+        Suite::new("evals/get_weather.golden.json", "get_weather", Tier::Golden, &[4, 15, 26, 37, 48, 59]);
+    weather.header.staleness = vec![Staleness::DescriptionChanged {
+        tool: "get_weather".to_owned(),
+        generated: "aaaaaaaaaaaa".to_owned(),
+        current: "bbbbbbbbbbbb".to_owned(),
+    }];
+    let mut passed = case("gs-get-weather-001", "Rain in Zürich ☂ 東京", Outcome::Passed);
+    passed.details.response.push_str("Es regnet in Zürich.");
+    passed.assertions_skipped = 1;
+    let two = [
+        ("responseContains", "expected 'Tokyo' in response but not found"),
+        ("maxLatencyMs", "expected at most 100 ms, took 250 ms"),
+    ];
+    let mut vacuous = case("gs-get-weather-006", "Nothing to check", Outcome::Passed);
+    (vacuous.vacuous, vacuous.assertions_run, vacuous.assertions_skipped) = (true, 0, 2);
+    let timeout = CaseResult { error: Some("timeout".to_owned()), ..failed("gs-get-weather-005", "Too slow", &[]) };
+    weather.cases = vec![
+        (0, passed),
+        (1, failed("gs-get-weather-002", "Names the city", &two)),
+        // The third was selected and not run.
+        (3, errored("gs-get-weather-004", "Answers at all", "HTTP 500: Internal Server Error")),
+        (4, timeout),
+        (5, vacuous),
+    ];
+
+    let mut flight = Suite::new("evals/book_flight.labeled.json", "book_flight", Tier::Labeled, &[3, 14, 25]);
+    let routing = [("toolsCalled", "expected ['book_flight'] but got ['get_weather']")];
+    let mut hostile = failed("ls-book-flight-002", HOSTILE, &[("responseNotContains", HOSTILE)]);
+    hostile.details.response.push_str(HOSTILE);
+    flight.cases = vec![
+        (0, failed("ls-book-flight-001", "Books, and nothing else", &routing)),
+        (1, hostile),
+        (2, case("ls-book-flight-003", "", Outcome::Passed)),
+    ];
+    flight.regressions = vec!["ls-book-flight-001".to_owned()];
+    flight.warnings = vec!["stubs do not apply to an endpoint agent".to_owned()];
+    events_of(&[weather, flight])
+}
+
+/// Returns a run that says one text wherever a text can be said.
+pub(crate) fn events_saying(text: &str) -> Vec<RunEvent> {
+    let mut suite = Suite::new(text, text, Tier::Golden, &[1, 2, 3, 4]);
+    suite.header.staleness = vec![Staleness::ToolMissing { tool: text.to_owned() }];
+    suite.warnings = vec![text.to_owned()];
+    let mut saying = failed(text, text, &[(text, text)]);
+    saying.details.response.push_str(text);
+    let vacuous = CaseResult { vacuous: true, ..case(&format!("{text}3"), text, Outcome::Passed) };
+    suite.cases = vec![
+        (0, saying),
+        (1, errored(&format!("{text}1"), text, text)),
+        (2, failed(&format!("{text}2"), text, &[(text, text)])),
+        (3, vacuous),
+    ];
+    suite.regressions = vec![format!("{text}2")];
+    events_of(&[suite])
+}
+
+pub(crate) fn record(events: &[RunEvent]) -> RunRecord {
+    let mut record = RunRecord::default();
+    for event in events {
+        record.observe(event);
+    }
+    record
+}
+
+/// Lets a reporter see a run; returns the file that it wrote, and makes sure that it wrote only at the end.
+pub(crate) fn report<R: Reporter>(events: &[RunEvent], make: impl FnOnce(Destination) -> R) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reports/report");
+    let mut reporter = make(Destination::File(path.clone()));
+    for event in events {
+        assert!(!path.exists(), "written before the run had ended");
+        reporter.on_event(event).unwrap();
+    }
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Lets a reporter see a run and write it where nothing can be written.
+pub(crate) fn refused<R: Reporter>(make: impl FnOnce(Destination) -> R) -> ReportError {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report");
+    std::fs::write(&path, "before").unwrap();
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions).unwrap();
+
+    let mut reporter = make(Destination::File(path.clone()));
+    let error = events().iter().find_map(|event| reporter.on_event(event).err()).expect("read-only");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
+    error
+}
+
+/// Any text, most of it made of what has a meaning somewhere.
+pub(crate) fn any_text() -> impl Strategy<Value = String> {
+    let telling = prop::sample::select(vec![
+        "<",
+        ">",
+        "&",
+        "\"",
+        "'",
+        "]]>",
+        "<script>",
+        "<!--",
+        "`",
+        "```",
+        "````",
+        "~~~",
+        "\n",
+        "\r",
+        "\r\n",
+        "\n\n",
+        "\t",
+        "::",
+        "::error::",
+        "%",
+        "%0A",
+        ",",
+        ":",
+        "|",
+        "\\",
+        "\\|",
+        "*",
+        "**",
+        "_",
+        "#",
+        "@you",
+        "http://a.test",
+        "www.a.test",
+        "![](x)",
+        "[a](b)",
+        "</details>",
+        "</code>",
+        "    ",
+        "- ",
+        "$x$",
+        "\u{0}",
+        "\u{1b}[31m",
+        "\u{1b}]",
+        "\u{9b}",
+        "\u{fffe}",
+        "\u{ffff}",
+        "\u{2028}",
+        "\u{202e}",
+        "é",
+        "日本",
+        "🦀",
+        "word",
+        " ",
+        "##[command]",
+    ]);
+    let part = prop_oneof![4 => telling.prop_map(str::to_owned), 1 => any::<String>()];
+    prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}

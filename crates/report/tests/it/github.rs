@@ -1,0 +1,97 @@
+//! Workflow commands and the step summary.
+
+use karat_core::case::Tier;
+use karat_core::port::Reporter;
+use karat_report::destination::Destination;
+use karat_report::github::{GithubReporter, render};
+use karat_report::markdown;
+use proptest::prelude::*;
+
+use crate::fixture::{self, Suite};
+
+#[test]
+fn a_run_in_which_everything_happens() {
+    let commands = fixture::report(&fixture::events(), GithubReporter::new);
+    insta::assert_snapshot!(commands, @r"
+    ::error file=evals/book_flight.labeled.json,line=3,title=ls-book-flight-001%3A Books%2C and nothing else::regression: toolsCalled: expected ['book_flight'] but got ['get_weather']
+    ::error file=evals/get_weather.golden.json,line=15,title=gs-get-weather-002%3A Names the city::responseContains: expected 'Tokyo' in response but not found%0AmaxLatencyMs: expected at most 100 ms, took 250 ms
+    ::error file=evals/get_weather.golden.json,line=37,title=gs-get-weather-004 errored::HTTP 500: Internal Server Error
+    ::error file=evals/get_weather.golden.json,line=48,title=gs-get-weather-005%3A Too slow::timeout
+    ::error file=evals/book_flight.labeled.json,line=14,title=ls-book-flight-002%3A \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe} %3A%3Aadd-mask%3A%3Ax %250A%3A%3Astop-commands%3A%3Ay ``` </details> | ![i](http%3A//evil.test/i.png) www.evil.test @octocat …::responseNotContains: \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}%0A::add-mask::x %250A::stop-commands::y ```%0A</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end
+    ::warning file=evals/get_weather.golden.json,title=staleness::Evals for get_weather generated against description hash aaaaaaaaaaaa, current is bbbbbbbbbbbb. Results may not reflect current routing contract.
+    ::warning file=evals/get_weather.golden.json,line=59,title=gs-get-weather-006 is vacuous::passed, but no assertion ran, so it shows nothing
+    ::warning file=evals/book_flight.labeled.json,title=karat::stubs do not apply to an endpoint agent
+    ::notice title=karat::1 regression, 3/8 passed, 4 failed, 1 errored, 1 vacuous, 1 not run
+    ");
+}
+
+#[test]
+fn a_command_in_a_message_stays_a_message() {
+    let mut suite = Suite::new("a,b:c%.json", "a", Tier::Golden, &[1]);
+    suite.cases = vec![(0, fixture::failed("x::y", "a, b\n::stop-commands::z", &[("a", "\r\n::add-mask::x %0A")]))];
+    let commands = render(&fixture::record(&fixture::events_of(&[suite])));
+    insta::assert_snapshot!(commands, @"
+    ::error file=a%2Cb%3Ac%25.json,line=1,title=x%3A%3Ay%3A a%2C b %3A%3Astop-commands%3A%3Az::a: %0A::add-mask::x %250A
+    ::notice title=karat::0/1 passed, 1 failed
+    ");
+}
+
+#[test]
+fn the_summary_is_added_to_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (summary, commands) = (folder.path().join("summary.md"), folder.path().join("commands"));
+    std::fs::write(&summary, "# Of another tool").unwrap();
+    let mut reporter = GithubReporter::new(Destination::File(commands.clone())).and_step_summary(&summary);
+    for event in fixture::events() {
+        reporter.on_event(&event).unwrap();
+    }
+    let rendered = markdown::render(&fixture::record(&fixture::events()));
+    assert_eq!(std::fs::read_to_string(summary).unwrap(), format!("# Of another tool\n\n{rendered}"));
+    assert!(commands.exists());
+}
+
+#[test]
+fn a_summary_that_is_nearly_full_gets_the_headline() {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = folder.path().join("summary.md");
+    std::fs::write(&summary, "x".repeat(markdown::LIMIT)).unwrap();
+    let commands = Destination::File(folder.path().join("commands"));
+    let mut reporter = GithubReporter::new(commands).and_step_summary(&summary);
+    for event in fixture::events() {
+        reporter.on_event(&event).unwrap();
+    }
+    let text = std::fs::read_to_string(summary).unwrap();
+    assert!(text.len() < markdown::LIMIT + 2_000);
+    assert!(text.contains("## ❌ karat: 1 regression") && text.contains("1 more left out"));
+}
+
+#[test]
+fn what_cannot_be_written_is_an_error() {
+    let message = fixture::refused(GithubReporter::new).to_string();
+    assert!(message.starts_with("could not write GitHub's workflow commands to /"), "{message}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let commands = Destination::File(folder.path().join("commands"));
+    let mut reporter = GithubReporter::new(commands).and_step_summary(folder.path());
+    let error = fixture::events().iter().find_map(|event| reporter.on_event(event).err()).expect("a folder");
+    assert!(error.to_string().starts_with("could not write GitHub's step summary to /"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn no_text_starts_a_command(text in fixture::any_text()) {
+        let commands = render(&fixture::record(&fixture::events_saying(&text)));
+        let levels: Vec<&str> =
+            commands.split(['\n', '\r']).map(|line| line.split(' ').next().unwrap_or_default()).collect();
+        let ours = ["::error", "::error", "::error", "::warning", "::warning", "::warning", "::notice", ""];
+        prop_assert_eq!(levels, ours);
+        for line in commands.lines() {
+            // The first `::` after the command's own ends the properties.
+            let (properties, _) = line[2..].split_once("::").unwrap();
+            let (_, properties) = properties.split_once(' ').unwrap();
+            let names: Vec<&str> = properties.split(',').map(|pair| pair.split('=').next().unwrap()).collect();
+            let known = [&["file", "line", "title"][..], &["file", "title"], &["title"]];
+            prop_assert!(known.contains(&names.as_slice()), "{}", line);
+        }
+    }
+}

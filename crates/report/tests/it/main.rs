@@ -1,0 +1,6 @@
+//! Reports of whole runs.
+
+mod fixture;
+mod github;
+mod junit;
+mod markdown;

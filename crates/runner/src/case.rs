@@ -1,0 +1,91 @@
+//! What came of a case, as results tell it.
+
+use std::time::Duration;
+
+use karat_core::assertion::Verdict;
+use karat_core::case::Case;
+use karat_core::redact::Redactor;
+use karat_core::result::{CaseDetails, CaseResult, Outcome};
+use karat_core::trace::Trace;
+
+/// How a case ended.
+pub(crate) enum CaseEnd {
+    Judged(Trace, Verdict),
+    TimedOut(Duration),
+    Errored(String, Duration),
+}
+
+/// Makes a case's result; this is where secrets are taken out, for every reporter at once.
+pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> CaseResult {
+    let mut result = CaseResult {
+        id: case.id.clone(),
+        description: case.description.clone(),
+        passed: false,
+        outcome: Some(Outcome::Failed),
+        duration_ms: 0,
+        assertions_run: 0,
+        assertions_skipped: 0,
+        vacuous: false,
+        error: None,
+        failures: Vec::new(),
+        details: CaseDetails::default(),
+    };
+    match end {
+        CaseEnd::TimedOut(elapsed) => {
+            result.duration_ms = whole_millis(elapsed.as_secs_f64() * 1000.0);
+            result.error = Some("timeout".to_owned());
+        }
+        CaseEnd::Errored(message, elapsed) => {
+            result.outcome = Some(Outcome::Errored);
+            result.duration_ms = whole_millis(elapsed.as_secs_f64() * 1000.0);
+            result.error = Some(message);
+        }
+        CaseEnd::Judged(trace, verdict) => {
+            result.passed = verdict.passed();
+            result.outcome = Some(if result.passed { Outcome::Passed } else { Outcome::Failed });
+            result.duration_ms = whole_millis(trace.latency_ms);
+            result.assertions_run = verdict.assertions_run;
+            result.assertions_skipped = verdict.assertions_skipped;
+            result.vacuous = verdict.vacuous;
+            result.error = verdict.failures.first().map(|failure| failure.message.clone());
+            result.failures = verdict.failures;
+            result.details = CaseDetails {
+                tools_called: trace.tool_calls.iter().map(|call| call.name.clone()).collect(),
+                response_length: trace.response.chars().count(),
+                skipped_tokens: verdict.skipped_tokens,
+                response: trace.response,
+                tool_calls: trace.tool_calls,
+                usage: trace.usage,
+                model: trace.model,
+                stop_reason: trace.stop_reason,
+                warnings: verdict.warnings,
+            };
+        }
+    }
+    if !redactor.is_empty() {
+        redact(&mut result, redactor);
+    }
+    result
+}
+
+fn redact(result: &mut CaseResult, redactor: &Redactor) {
+    let details = &mut result.details;
+    let texts = [&mut result.id, &mut result.description, &mut details.response];
+    let optional = [&mut result.error, &mut details.model, &mut details.stop_reason];
+    texts.into_iter().for_each(|text| redactor.string(text));
+    optional.into_iter().flatten().for_each(|text| redactor.string(text));
+    details.tools_called.iter_mut().for_each(|text| redactor.string(text));
+    details.warnings.iter_mut().for_each(|text| redactor.string(text));
+    result.failures.iter_mut().for_each(|failure| redactor.string(&mut failure.message));
+    for call in &mut details.tool_calls {
+        redactor.string(&mut call.name);
+        redactor.map(&mut call.params);
+        call.result.iter_mut().for_each(|value| redactor.value(value));
+    }
+}
+
+fn whole_millis(millis: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is small and not negative")]
+    let whole = millis.round().max(0.0) as u64;
+    whole
+}

@@ -1,0 +1,71 @@
+//! Everything that a run needs to know before it begins.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use karat_core::assertion::Strictness;
+use karat_core::case::EvalFile;
+use karat_core::event::SuiteHeader;
+use karat_core::redact::Redactor;
+use karat_core::registry::Registry;
+use karat_core::result::CaseResult;
+use karat_core::staleness::{CurrentTool, check_staleness};
+use karat_core::token::TokenSources;
+use karat_core::tokenizer::Tokenizer;
+
+/// What is run, and how.
+#[derive(Debug)]
+pub struct Plan {
+    pub run_id: String,
+    pub suites: Vec<SuitePlan>,
+    /// How many cases are under way at once.
+    pub concurrency: usize,
+    /// How long a case may take.
+    pub timeout: Duration,
+    pub strictness: Strictness,
+    /// Begins no further case after the first that does not pass.
+    pub fail_fast: bool,
+    pub tokens: TokenSources,
+    pub registry: Option<Registry>,
+    pub tokenizer: Tokenizer,
+    pub redactor: Redactor,
+}
+
+/// One eval file of a run.
+#[derive(Debug)]
+pub struct SuitePlan {
+    /// As the person named it.
+    pub path: String,
+    /// With the selected cases only.
+    pub file: EvalFile,
+    pub current: CurrentTool,
+    pub baseline: Option<Baseline>,
+}
+
+/// An earlier result of the same suite.
+#[derive(Debug)]
+pub struct Baseline {
+    pub run_id: String,
+    pub cases: Vec<Arc<CaseResult>>,
+}
+
+impl SuitePlan {
+    /// Returns the tool's name as the registry spells it.
+    pub fn tool_name(&self) -> &str {
+        self.current.name.as_deref().unwrap_or(&self.file.tool_name)
+    }
+
+    pub(crate) fn header(&self) -> SuiteHeader {
+        let cases = &self.file.cases;
+        let widest = cases.iter().map(|case| case.id.as_str()).max_by_key(|id| id.chars().count());
+        SuiteHeader {
+            path: self.path.clone(),
+            tool_name: self.tool_name().to_owned(),
+            tier: self.file.tier,
+            selected: cases.len(),
+            lines: cases.iter().map(|case| case.line).collect(),
+            staleness: check_staleness(&self.file, &self.current),
+            widest_id: widest.unwrap_or_default().to_owned(),
+        }
+    }
+}

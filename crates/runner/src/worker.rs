@@ -1,0 +1,90 @@
+//! Takes case after case, asks the agent, judges the answer.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use futures::FutureExt;
+use karat_core::assertion::{Evidence, judge};
+use karat_core::case::Case;
+use karat_core::port::Agent;
+use karat_core::result::CaseResult;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout};
+
+use crate::case::{CaseEnd, case_result};
+use crate::plan::Plan;
+
+/// What all workers see.
+pub(crate) struct Shared {
+    pub(crate) plan: Plan,
+    pub(crate) agent: Arc<dyn Agent>,
+    /// Every case as (suite, index), in order.
+    pub(crate) units: Vec<(u32, u32)>,
+    pub(crate) next: AtomicUsize,
+    /// Set when no further case is to begin.
+    pub(crate) stop: AtomicBool,
+}
+
+/// A case that ended.
+pub(crate) struct Finished {
+    pub(crate) suite: usize,
+    pub(crate) index: usize,
+    pub(crate) started: Instant,
+    pub(crate) result: CaseResult,
+}
+
+pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::Sender<Finished>, mut cancel: watch::Receiver<bool>) {
+    while !shared.stop.load(Ordering::Relaxed) {
+        let Some(&(suite, index)) = shared.units.get(shared.next.fetch_add(1, Ordering::Relaxed)) else {
+            return;
+        };
+        let (suite, index) = (suite as usize, index as usize);
+        let case = &shared.plan.suites[suite].file.cases[index];
+        let started = Instant::now();
+        // Cancelled while asking: the case has not ended, so there is nothing to report.
+        let result = tokio::select! {
+            biased;
+            _ = cancel.wait_for(|cancelled| *cancelled) => return,
+            result = run_case(&shared, case) => result,
+        };
+        if out.send(Finished { suite, index, started, result }).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn run_case(shared: &Shared, case: &Case) -> CaseResult {
+    let started = Instant::now();
+    let answer = AssertUnwindSafe(shared.agent.answer(case)).catch_unwind();
+    let end = match timeout(shared.plan.timeout, answer).await {
+        Err(_) => CaseEnd::TimedOut(started.elapsed()),
+        Ok(Err(panic)) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
+        Ok(Ok(Err(error))) => CaseEnd::Errored(error.message, error.elapsed),
+        Ok(Ok(Ok(trace))) => {
+            let evidence = Evidence {
+                case,
+                trace: &trace,
+                mode: shared.agent.mode(case),
+                tokens: &shared.plan.tokens,
+                registry: shared.plan.registry.as_ref(),
+                tokenizer: shared.plan.tokenizer,
+            };
+            match catch_unwind(AssertUnwindSafe(|| judge(evidence, shared.plan.strictness))) {
+                Ok(verdict) => CaseEnd::Judged(trace, verdict),
+                Err(panic) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
+            }
+        }
+    };
+    case_result(case, end, &shared.plan.redactor)
+}
+
+fn internal(panic: &(dyn Any + Send)) -> String {
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("unknown");
+    format!("internal error, please report it: {what}")
+}

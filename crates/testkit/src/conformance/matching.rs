@@ -1,0 +1,165 @@
+//! Compares what is with what should be.
+//!
+//! Objects match as subsets, lists element by element, numbers by value whatever their notation. An object with one key
+//! that begins with `$` is an operator.
+
+use std::cmp::Ordering;
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+use serde_json::{Map, Value};
+
+/// How much of a value a problem shows.
+const SHOWN: usize = 300;
+
+/// Returns what does not fit, with the path to it that begins with `at`; nothing where all fits.
+pub fn mismatch(want: &Value, got: &Value, at: &str) -> Option<String> {
+    if let Some((operator, argument)) = as_operator(want) {
+        return apply(operator, argument, got, at);
+    }
+    match (want, got) {
+        (Value::Object(want), Value::Object(got)) => mismatch_in_object(want, got, at),
+        (Value::Object(_), _) => Some(format!("{at}: {} is not an object", shown(got))),
+        (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
+            let mut pairs = wanted.iter().zip(found).enumerate();
+            pairs.find_map(|(index, (want, got))| mismatch(want, got, &format!("{at}[{index}]")))
+        }
+        (Value::Number(_), Value::Number(_)) if same_number(want, got) => None,
+        _ if want == got => None,
+        _ => Some(format!("{at}: {} is not {}", shown(got), shown(want))),
+    }
+}
+
+fn mismatch_in_object(want: &Map<String, Value>, got: &Map<String, Value>, at: &str) -> Option<String> {
+    want.iter().find_map(|(key, want)| {
+        let at = format!("{at}.{key}");
+        match (is_absent(want), got.get(key)) {
+            (true, None | Some(Value::Null)) => None,
+            (true, Some(got)) => Some(format!("{at}: present: {}", shown(got))),
+            (false, None) => Some(format!("{at}: missing")),
+            (false, Some(got)) => mismatch(want, got, &at),
+        }
+    })
+}
+
+/// Tells whether a rule asks that there be nothing.
+pub(super) fn is_absent(want: &Value) -> bool {
+    matches!(as_operator(want), Some(("$absent", Value::Bool(true))))
+}
+
+/// Returns the operator and its argument where a rule is one.
+pub(super) fn as_operator(want: &Value) -> Option<(&str, &Value)> {
+    let map = want.as_object().filter(|map| map.len() == 1)?;
+    map.iter().next().map(|(key, argument)| (key.as_str(), argument)).filter(|(key, _)| key.starts_with('$'))
+}
+
+fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<String> {
+    let unless = |holds: bool, what: &str| (!holds).then(|| format!("{at}: {} {what} {argument}", shown(got)));
+    match operator {
+        "$any" => None,
+        "$prefix" => {
+            let starts = got.as_str().zip(argument.as_str()).is_some_and(|(got, prefix)| got.starts_with(prefix));
+            unless(starts, "does not start with")
+        }
+        "$has" => {
+            let text = as_text(got);
+            let one = std::slice::from_ref(argument);
+            let needed = argument.as_array().map_or(one, Vec::as_slice);
+            let lost: Vec<_> = needed.iter().filter(|part| !holds(&text, part)).map(ToString::to_string).collect();
+            (!lost.is_empty()).then(|| format!("{at}: {} lacks {}", shown(got), lost.join(", ")))
+        }
+        "$lacks" => unless(!holds(&as_text(got), argument), "holds"),
+        "$len" => {
+            unless(length(got).is_some_and(|length| argument.as_u64() == Some(length as u64)), "is not as long as")
+        }
+        "$set" => unless(as_set(got) == as_set(argument), "is not the set"),
+        "$min" => unless(numbers(got, argument).is_some_and(|(got, least)| got >= least), "is below"),
+        "$max" => unless(numbers(got, argument).is_some_and(|(got, most)| got <= most), "is above"),
+        "$near" => {
+            let near = |(got, want): (f64, f64)| (got - want).abs() < 1e-9 + want.abs() * 1e-6;
+            unless(numbers(got, argument).is_some_and(near), "is not near")
+        }
+        "$hex" => {
+            let is_hex = |text: &str| {
+                argument.as_u64() == Some(text.len() as u64)
+                    && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            };
+            unless(got.as_str().is_some_and(is_hex), "is not hex of the length")
+        }
+        "$either" => {
+            let ways = argument.as_array().map_or(&[][..], Vec::as_slice);
+            unless(ways.iter().any(|way| mismatch(way, got, at).is_none()), "fits none of")
+        }
+        "$absent" => unless(got.is_null(), "is present, which is not"),
+        _ => Some(format!("{at}: the operator '{operator}' is not known")),
+    }
+}
+
+fn same_number(left: &Value, right: &Value) -> bool {
+    left == right || numbers(left, right).is_some_and(|(left, right)| left.partial_cmp(&right) == Some(Ordering::Equal))
+}
+
+fn numbers(left: &Value, right: &Value) -> Option<(f64, f64)> {
+    left.as_f64().zip(right.as_f64())
+}
+
+fn holds(text: &str, part: &Value) -> bool {
+    part.as_str().is_some_and(|part| text.contains(part))
+}
+
+fn length(value: &Value) -> Option<usize> {
+    match value {
+        Value::String(text) => Some(text.chars().count()),
+        Value::Array(items) => Some(items.len()),
+        Value::Object(map) => Some(map.len()),
+        _ => None,
+    }
+}
+
+/// Returns the elements' texts in order, so that the order in which they came does not count; nothing is the empty set.
+fn as_set(value: &Value) -> Option<Vec<String>> {
+    let items = match value {
+        Value::Null => &[],
+        value => value.as_array()?.as_slice(),
+    };
+    let mut texts: Vec<String> = items.iter().map(as_text).collect();
+    texts.sort();
+    Some(texts)
+}
+
+/// Returns a string as it is, and anything else as JSON with a space after each comma and colon.
+fn as_text(value: &Value) -> String {
+    if let Value::String(text) = value {
+        return text.clone();
+    }
+    let mut out = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut out, Spaced));
+    written.expect("JSON can be written to memory");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Writes JSON on one line with room to read.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+}

@@ -1,0 +1,298 @@
+//! Plays one scenario: its files, its agent, its commands, and what must be true after each.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::matching::{as_operator, is_absent, mismatch};
+use super::placeholder::Names;
+use super::vector;
+use crate::project::{Output, TempProject, TooLong};
+use crate::server::ScriptedServer;
+
+const SCENARIO_KEYS: [&str; 4] = ["name", "files", "agent", "steps"];
+const STEP_KEYS: [&str; 20] = [
+    "args",
+    "env",
+    "stdin",
+    "files",
+    "agent",
+    "exit",
+    "stdout",
+    "stderr",
+    "output",
+    "json",
+    "jsonl",
+    "result",
+    "results",
+    "resultsDir",
+    "keep",
+    "fileHolds",
+    "requests",
+    "requestCount",
+    "peak",
+    "withinS",
+];
+
+/// The operators that look at a file as text, not as JSON.
+const TEXT_OPERATORS: [&str; 3] = ["$has", "$lacks", "$prefix"];
+
+/// What requests to the model APIs end in.
+const MODEL_PATHS: [&str; 2] = ["/chat/completions", "/messages"];
+
+/// Plays scenarios, one after another, with one server.
+#[derive(Debug)]
+pub(super) struct Player {
+    binary: PathBuf,
+    server: ScriptedServer,
+}
+
+impl Player {
+    pub(super) fn new(binary: &Path) -> Self {
+        Self { binary: binary.to_owned(), server: ScriptedServer::start(json!({})) }
+    }
+
+    /// Plays vectors of one group in one run; returns what does not hold.
+    pub(super) fn play_vectors(&self, document: &Value, vectors: &[&Value]) -> Vec<String> {
+        match vector::compile(document, vectors) {
+            Ok(scenario) => self.play(&scenario),
+            Err(problem) => vec![problem],
+        }
+    }
+
+    /// Plays a scenario up to the first step with a problem; returns what does not hold.
+    pub(super) fn play(&self, scenario: &Value) -> Vec<String> {
+        if let Some(problem) = cannot_play(scenario) {
+            return vec![problem];
+        }
+        let base = self.server.base();
+        let project = TempProject::new(&self.binary)
+            .in_ci()
+            .env("OPENAI_API_KEY", "test-key")
+            .env("OPENAI_BASE_URL", format!("{base}/v1"))
+            .env("ANTHROPIC_API_KEY", "test-key")
+            .env("ANTHROPIC_BASE_URL", &base);
+        let mut names = Names {
+            agent: self.server.endpoint(),
+            base,
+            dir: project.path().to_string_lossy().into_owned(),
+            run_id: String::new(),
+        };
+        write_files(&project, scenario, &names);
+        self.server.reset(scenario.get("agent").cloned().unwrap_or_else(|| json!({})));
+        for (index, step) in scenario["steps"].as_array().into_iter().flatten().enumerate() {
+            if let Some(script) = step.get("agent") {
+                self.server.reset(script.clone());
+            }
+            write_files(&project, step, &names);
+            let problems = Step { rules: step, project: &project, server: &self.server }.play(&mut names);
+            if !problems.is_empty() {
+                return problems.into_iter().map(|problem| format!("step {}: {problem}", index + 1)).collect();
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// Returns why a scenario asks for more than this player has.
+fn cannot_play(scenario: &Value) -> Option<String> {
+    let unknown = |part: &Value, known: &[&str]| {
+        let keys = part.as_object().into_iter().flat_map(|map| map.keys());
+        keys.map(String::as_str).find(|key| !known.contains(key)).map(str::to_owned)
+    };
+    if let Some(key) = unknown(scenario, &SCENARIO_KEYS) {
+        return Some(format!("the scenario's key '{key}' is not known to this player"));
+    }
+    let Some(steps) = scenario.get("steps").and_then(Value::as_array).filter(|steps| !steps.is_empty()) else {
+        return Some("the scenario has no steps".to_owned());
+    };
+    steps.iter().enumerate().find_map(|(index, step)| {
+        let number = index + 1;
+        if step.get("sql").is_some() {
+            return Some(format!("step {number}: 'sql' needs a store, which this player does not read"));
+        }
+        if let Some(key) = unknown(step, &STEP_KEYS) {
+            return Some(format!("step {number}: the key '{key}' is not known to this player"));
+        }
+        let Some(arguments) = step.get("args").and_then(Value::as_array) else {
+            return Some(format!("step {number}: there are no 'args'"));
+        };
+        let asks_model = |argument: &Value| {
+            argument.as_str().is_some_and(|text| text.starts_with("openai:") || text.starts_with("anthropic:"))
+        };
+        let model = arguments.iter().find(|argument| asks_model(argument))?;
+        Some(format!("step {number}: {model} needs a model protocol, which this player does not speak"))
+    })
+}
+
+/// Writes the files that a scenario or a step names: texts with placeholders filled, JSON as it is.
+fn write_files(project: &TempProject, part: &Value, names: &Names) {
+    for (path, content) in part.get("files").and_then(Value::as_object).into_iter().flatten() {
+        match content {
+            Value::String(text) => project.write(path, names.fill(text)),
+            json => project.write(path, json),
+        }
+    }
+}
+
+/// A step under way.
+struct Step<'s> {
+    /// What the scenario says of it.
+    rules: &'s Value,
+    project: &'s TempProject,
+    server: &'s ScriptedServer,
+}
+
+impl Step<'_> {
+    /// Runs the command and returns what does not hold; the newest result's id goes to `names`.
+    fn play(&self, names: &mut Names) -> Vec<String> {
+        let folder = self.rules.get("resultsDir").and_then(Value::as_str).unwrap_or("results");
+        let before = self.project.files_in(folder, ".json");
+        let output = match self.run(names) {
+            Ok(output) => output,
+            Err(problem) => return vec![problem],
+        };
+        let mut problems = Vec::new();
+        self.check_streams(&output, names, &mut problems);
+        self.check_exit(&output, &mut problems);
+        self.check_stdout_as_json(&output, names, &mut problems);
+        if ["result", "results", "keep"].iter().any(|key| self.rules.get(key).is_some()) {
+            let mut new = self.project.files_in(folder, ".json");
+            new.retain(|path| !before.contains(path));
+            match read_results(&new) {
+                Ok(results) => self.check_results(&results, names, &mut problems),
+                Err(problem) => problems.push(problem),
+            }
+            if new.is_empty() {
+                problems.push(format!("no result file in {folder}/ ({})", told(&output)));
+                return problems;
+            }
+        }
+        self.check_files(names, &mut problems);
+        self.check_requests(names, &mut problems);
+        problems
+    }
+
+    fn run(&self, names: &Names) -> Result<Output, String> {
+        let text = |value: &Value| value.as_str().map(|text| names.fill(text));
+        let arguments: Option<Vec<String>> = self.rules["args"].as_array().into_iter().flatten().map(text).collect();
+        let mut command = self.project.command(arguments.ok_or("'args' are texts")?);
+        for (name, value) in self.rules.get("env").and_then(Value::as_object).into_iter().flatten() {
+            command = command.env(names.fill(name), text(value).ok_or("a variable's value is a text")?);
+        }
+        if let Some(input) = self.rules.get("stdin") {
+            command = command.stdin(input.as_str().ok_or("'stdin' is a text")?);
+        }
+        let seconds = self.rules.get("withinS").and_then(Value::as_f64).unwrap_or(60.0);
+        let ended = command.within(Duration::from_secs_f64(seconds)).start().wait();
+        ended.map_err(|TooLong(output)| format!("no end within {seconds} s ({})", told(&output)))
+    }
+
+    fn check_streams(&self, output: &Output, names: &Names, problems: &mut Vec<String>) {
+        for (key, text) in [("stdout", &output.stdout), ("stderr", &output.stderr), ("output", &output.both())] {
+            let text = Value::String(text.clone());
+            for rule in self.rules.get(key).and_then(Value::as_array).into_iter().flatten() {
+                let rule = names.fill_all(rule);
+                let rule = if rule.is_object() { rule } else { json!({"$has": rule}) };
+                problems.extend(mismatch(&rule, &text, key));
+            }
+        }
+    }
+
+    fn check_exit(&self, output: &Output, problems: &mut Vec<String>) {
+        let Some(wanted) = self.rules.get("exit") else { return };
+        let one = std::slice::from_ref(wanted);
+        let allowed = wanted.as_array().map_or(one, Vec::as_slice);
+        if !allowed.iter().any(|code| code.as_i64() == output.code.map(i64::from)) {
+            problems.push(format!("not exit {wanted} but {}", told(output)));
+        }
+    }
+
+    /// Compares standard output as one JSON document, or as one on each line.
+    fn check_stdout_as_json(&self, output: &Output, names: &Names, problems: &mut Vec<String>) {
+        let lines = || output.stdout.lines().filter(|line| !line.trim().is_empty());
+        let readings: [(&str, &dyn Fn() -> serde_json::Result<Value>); 2] = [
+            ("json", &|| serde_json::from_str(&output.stdout)),
+            ("jsonl", &|| lines().map(serde_json::from_str::<Value>).collect()),
+        ];
+        for (key, read) in readings {
+            let Some(rule) = self.rules.get(key) else { continue };
+            match read() {
+                Ok(got) => problems.extend(mismatch(&names.fill_all(rule), &got, key)),
+                Err(error) => problems.push(format!("stdout is not {key}: {error}: {}", tail(&output.stdout))),
+            }
+        }
+    }
+
+    fn check_results(&self, results: &[Value], names: &mut Names, problems: &mut Vec<String>) {
+        let Some(newest) = results.last() else { return };
+        if let Some(rule) = self.rules.get("result") {
+            problems.extend(mismatch(&names.fill_all(rule), newest, "result"));
+        }
+        if let Some(rule) = self.rules.get("results") {
+            problems.extend(mismatch(&names.fill_all(rule), &Value::Array(results.to_vec()), "results"));
+        }
+        newest["runId"].as_str().unwrap_or_default().clone_into(&mut names.run_id);
+    }
+
+    fn check_files(&self, names: &Names, problems: &mut Vec<String>) {
+        for (path, rule) in self.rules.get("fileHolds").and_then(Value::as_object).into_iter().flatten() {
+            let text = std::fs::read_to_string(self.project.path().join(path));
+            match (is_absent(rule), text) {
+                (true, Ok(_)) => problems.push(format!("{path} was written")),
+                (true, Err(_)) => {}
+                (false, Err(error)) => problems.push(format!("{path} cannot be read: {error}")),
+                (false, Ok(text)) => {
+                    let as_text = rule.is_string()
+                        || as_operator(rule).is_some_and(|(operator, _)| TEXT_OPERATORS.contains(&operator));
+                    let got = if as_text { Ok(Value::String(text)) } else { serde_json::from_str(&text) };
+                    match got {
+                        Ok(got) => problems.extend(mismatch(&names.fill_all(rule), &got, path)),
+                        Err(error) => problems.push(format!("{path} is not JSON: {error}")),
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_requests(&self, names: &Names, problems: &mut Vec<String>) {
+        let requests = self.server.requests();
+        if let Some(request) = requests.iter().find(|request| MODEL_PATHS.iter().any(|end| request.path.ends_with(end)))
+        {
+            let path = &request.path;
+            problems.push(format!("{path} was asked: a model protocol, which this player does not speak"));
+        }
+        let counts = [("requestCount", requests.len()), ("peak", self.server.peak())];
+        for (key, count) in counts {
+            if let Some(rule) = self.rules.get(key) {
+                problems.extend(mismatch(rule, &json!(count), key));
+            }
+        }
+        if let Some(rule) = self.rules.get("requests") {
+            let bodies = requests.into_iter().map(|request| request.body).collect();
+            problems.extend(mismatch(&names.fill_all(rule), &Value::Array(bodies), "requests"));
+        }
+    }
+}
+
+fn read_results(paths: &[PathBuf]) -> Result<Vec<Value>, String> {
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    };
+    paths.iter().map(|path| read(path).map_err(|error| format!("{}: {error}", path.display()))).collect()
+}
+
+/// Returns how a command ended and its last words.
+fn told(output: &Output) -> String {
+    let code = output.code.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
+    let words = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
+    format!("{code}: {}", tail(words))
+}
+
+fn tail(text: &str) -> &str {
+    let text = text.trim();
+    let start = text.char_indices().rev().nth(399).map_or(0, |(start, _)| start);
+    &text[start..]
+}

@@ -1,0 +1,81 @@
+//! What goes over the wire for an entry.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+/// A reply and the manners in which it is given.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+    pub(super) delay: Duration,
+    pub(super) manners: Manners,
+}
+
+/// How a reply is given; all but the first break what HTTP or patience asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manners {
+    Proper,
+    HangUp,
+    /// A valid answer of this many bytes.
+    Huge(usize),
+    Endless,
+    /// A byte of a header, then this pause, for ever.
+    SlowHeaders(Duration),
+    /// The connection closes before the promised length.
+    Truncated,
+}
+
+impl Reply {
+    pub(super) fn json(status: u16, body: &Value) -> Self {
+        Self::bytes(status, body.to_string().into_bytes())
+    }
+
+    pub(super) fn bytes(status: u16, body: Vec<u8>) -> Self {
+        Self { status, headers: Vec::new(), body, delay: Duration::ZERO, manners: Manners::Proper }
+    }
+}
+
+/// Reads an entry that says the reply itself. Panics where a value is of the wrong type.
+pub(super) fn read(entry: &Map<String, Value>) -> Reply {
+    let status = whole(entry, "status").unwrap_or(200);
+    let body = match (entry.get("raw"), entry.get("rawBytes"), entry.get("json")) {
+        (Some(raw), _, _) => raw.as_str().expect("'raw' is a text").as_bytes().to_vec(),
+        (None, Some(bytes), _) => serde_json::from_value(bytes.clone()).expect("'rawBytes' is a list of bytes"),
+        (None, None, Some(json)) => json.to_string().into_bytes(),
+        (None, None, None) => b"{}".to_vec(),
+    };
+    let headers = entry.get("headers").and_then(Value::as_object).into_iter().flatten();
+    Reply {
+        status: u16::try_from(status).expect("'status' is an HTTP status"),
+        headers: headers
+            .map(|(name, value)| (name.clone(), value.as_str().expect("a header's value is a text").to_owned()))
+            .collect(),
+        body,
+        delay: Duration::from_millis(whole(entry, "delayMs").unwrap_or(0)),
+        manners: read_manners(entry),
+    }
+}
+
+fn read_manners(entry: &Map<String, Value>) -> Manners {
+    let flag = |key| entry.get(key).and_then(Value::as_bool).unwrap_or(false);
+    if flag("hangup") {
+        Manners::HangUp
+    } else if let Some(size) = whole(entry, "huge") {
+        Manners::Huge(usize::try_from(size).expect("'huge' fits the machine"))
+    } else if flag("endless") {
+        Manners::Endless
+    } else if let Some(pause) = whole(entry, "slowHeaders") {
+        Manners::SlowHeaders(Duration::from_millis(pause))
+    } else if flag("truncated") {
+        Manners::Truncated
+    } else {
+        Manners::Proper
+    }
+}
+
+fn whole(entry: &Map<String, Value>, key: &str) -> Option<u64> {
+    entry.get(key).map(|value| value.as_u64().unwrap_or_else(|| panic!("'{key}' is a whole number, not {value}")))
+}
