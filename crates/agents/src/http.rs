@@ -1,5 +1,6 @@
 //! An agent behind an HTTP endpoint that runs its own tools.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
@@ -62,11 +63,11 @@ impl HttpAgent {
     }
 
     async fn exchange(&self, message: &str) -> Result<(StatusCode, HeaderMap, Vec<u8>), String> {
-        let mut response = self.request(message).send().await.map_err(|error| describe(error))?;
+        let mut response = self.request(message).send().await.map_err(describe)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let limit = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| describe(error))? {
+        while let Some(chunk) = response.chunk().await.map_err(describe)? {
             if body.len() + chunk.len() > limit {
                 return Err(format!("the reply is larger than {limit} bytes ('maxResponseBytes')"));
             }
@@ -113,9 +114,9 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
     let mut text = format!("the agent answered HTTP {status}");
     if let Some(location) = headers.get("location").and_then(|value| value.to_str().ok()) {
         // Not followed: an evaluation should say what it evaluates, and headers must not go elsewhere.
-        text.push_str(&format!(", which leads to {location}: set that as the endpoint"));
+        let _ = write!(text, ", which leads to {location}: set that as the endpoint");
     } else if !body.is_empty() {
-        text.push_str(&format!(": {}", shorten(String::from_utf8_lossy(body).trim(), 200)));
+        let _ = write!(text, ": {}", shorten(String::from_utf8_lossy(body).trim(), 200));
     }
     text
 }
@@ -170,7 +171,7 @@ fn describe(error: reqwest::Error) -> String {
     while let Some(next) = cause {
         let next_text = next.to_string();
         if !text.contains(&next_text) {
-            text.push_str(&format!(": {next_text}"));
+            let _ = write!(text, ": {next_text}");
         }
         cause = next.source();
     }

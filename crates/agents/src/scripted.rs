@@ -81,13 +81,11 @@ impl ScriptedAgent {
         let value = parse(text).map_err(|error| ScriptError { findings: vec![Finding::syntax(text, error)] })?;
         let mut problems = Problems::default();
         let read = read_script(&value, &mut problems);
-        match read.filter(|_| problems.is_empty()) {
-            Some((replies, otherwise)) => Ok(Self { identity, replies, otherwise }),
-            None => {
-                let locate = |problem| Finding::locate(text, problem);
-                Err(ScriptError { findings: problems.into_list().into_iter().map(locate).collect() })
-            }
+        if let Some((replies, otherwise)) = read.filter(|_| problems.is_empty()) {
+            return Ok(Self { identity, replies, otherwise });
         }
+        let locate = |problem| Finding::locate(text, problem);
+        Err(ScriptError { findings: problems.into_list().into_iter().map(locate).collect() })
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) struct ConfigArgs {
     /// The agent's tools, as JSON [default: tools/tools.exports.ts]
     #[arg(long, value_name = "FILE", env = "KARAT_TOOL_REGISTRY_PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
-    /// The vocabulary that maxTokens counts with [default: o200k_base]
+    /// The vocabulary that maxTokens counts with [default: `o200k_base`]
     #[arg(long, value_name = "NAME", env = "KARAT_TOKENIZER")]
     pub(crate) tokenizer: Option<String>,
     /// Fail a case in which no assertion ran; for check: let warnings fail

@@ -104,7 +104,7 @@ impl Walker<'_> {
                 }
             } else if Tier::from_file_name(&name).is_some() {
                 self.add(&path);
-            } else if name.ends_with(".json") && looks_like_eval_file(&path) {
+            } else if path.extension().is_some_and(|extension| extension == "json") && looks_like_eval_file(&path) {
                 self.printer.warn(&format!(
                     "{} looks like an eval file, but is not named x.TIER.json, so it is left out",
                     self.shown(&path)

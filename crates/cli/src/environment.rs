@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 /// What the process was started in.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Environment {
     pub(crate) current_dir: PathBuf,
     pub(crate) stdin_is_terminal: bool,

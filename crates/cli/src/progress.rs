@@ -1,5 +1,7 @@
 //! The bar that shows how far a run is, on stderr.
 
+use std::fmt::Write as _;
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_core::event::RunEvent;
 use karat_core::port::{ReportError, Reporter};
@@ -40,7 +42,7 @@ impl ProgressReporter {
     fn show(&self) {
         let mut message = format!("{} passed, {} failed", self.passed, self.failed);
         if self.errored > 0 {
-            message.push_str(&format!(", {} errored", self.errored));
+            let _ = write!(message, ", {} errored", self.errored);
         }
         self.bar.set_message(message);
     }

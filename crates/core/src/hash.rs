@@ -5,7 +5,8 @@ use sha2::{Digest, Sha256};
 /// Returns the first twelve hex digits of the bytes' SHA-256.
 pub fn short_hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    let start = digest.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{start:012x}")
 }
 
 #[cfg(test)]

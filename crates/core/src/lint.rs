@@ -305,11 +305,11 @@ fn asserts_absence(expect: &Expectation) -> bool {
         || expect.tools_acceptable.iter().flatten().any(|set| set.is_empty() || set[0] == NO_TOOL)
 }
 
-fn any_text(value: &Value, test: &impl Fn(&str) -> bool) -> bool {
+fn any_text(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(text) => test(text),
-        Value::Array(items) => items.iter().any(|item| any_text(item, test)),
-        Value::Object(map) => map.values().any(|item| any_text(item, test)),
+        Value::String(text) => holds(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
+        Value::Object(map) => map.values().any(|item| any_text(item, holds)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -63,13 +63,11 @@ fn write_string(text: &str, out: &mut String) {
 
 /// Returns `text` cut to at most `limit` characters, with `…` in place of what was cut.
 pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(limit) {
-        None => Cow::Borrowed(text),
-        Some(_) => {
-            let keep: String = text.chars().take(limit.saturating_sub(1)).collect();
-            Cow::Owned(format!("{keep}…"))
-        }
+    if text.char_indices().nth(limit).is_none() {
+        return Cow::Borrowed(text);
     }
+    let keep: String = text.chars().take(limit.saturating_sub(1)).collect();
+    Cow::Owned(format!("{keep}…"))
 }
 
 /// Returns `['a', 'b']`, as messages show lists.

@@ -1,4 +1,4 @@
-//! Tool lists as JSON: our own shape, OpenAI's, Anthropic's, and MCP's `tools/list`.
+//! Tool lists as JSON: our own shape, `OpenAI`'s, Anthropic's, and MCP's `tools/list`.
 
 use karat_core::registry::{Registry, Tool};
 use karat_core::source::{SyntaxError, parse, type_name};
@@ -39,7 +39,7 @@ fn tool_list(value: &Value) -> Option<&Vec<Value>> {
 
 fn read_tool(entry: &Value) -> Result<Tool, String> {
     let outer = entry.as_object().ok_or_else(|| format!("is {}, not an object", type_name(entry)))?;
-    // OpenAI's chat shape wraps the definition.
+    // `OpenAI`'s chat shape wraps the definition.
     let tool = match outer.get("function") {
         Some(Value::Object(function)) => function,
         _ => outer,

@@ -21,14 +21,14 @@ pub(crate) fn write_atomically(
         // As for any file a program makes: the umask decides. The default is for the owner's eyes only.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(folder)?;
+    let mut temporary = builder.tempfile_in(folder)?;
     {
-        let mut writer = BufWriter::with_capacity(64 * 1024, file.as_file_mut());
+        let mut writer = BufWriter::with_capacity(64 * 1024, temporary.as_file_mut());
         fill(&mut writer)?;
         writer.flush()?;
     }
     // Without this a crash of the machine could leave an empty file under the final name.
-    file.as_file().sync_data()?;
-    file.persist(path).map_err(|error| error.error)?;
+    temporary.as_file().sync_data()?;
+    temporary.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

@@ -11,7 +11,8 @@ use karat_core::port::{ReportError, Reporter};
 use karat_core::text::shorten;
 
 use crate::destination::Destination;
-use crate::markdown::{self, CaseRecord, Kind, RunRecord, totals_line, visible};
+use crate::markdown::{self, totals_line};
+use crate::record::{CaseRecord, Kind, RunRecord, visible};
 
 /// GitHub cuts longer titles.
 const TITLE_LIMIT: usize = 200;
@@ -19,31 +20,17 @@ const TITLE_LIMIT: usize = 200;
 /// How many characters of a message are written.
 const MESSAGE_LIMIT: usize = 4_000;
 
-/// Writes the commands, and the summary if there is one, when the run has ended.
+/// Writes the commands when the run has ended.
 #[derive(Debug)]
 pub struct GithubReporter {
     destination: Destination,
-    step_summary: Option<PathBuf>,
     run: RunRecord,
 }
 
 impl GithubReporter {
-    /// Makes a reporter of commands alone; they work only on standard output.
+    /// Makes a reporter of commands; GitHub acts on them only on standard output.
     pub fn new(destination: Destination) -> Self {
-        Self { destination, step_summary: None, run: RunRecord::default() }
-    }
-
-    /// Makes a reporter of commands on standard output that also adds the summary to a file, the value of
-    /// `GITHUB_STEP_SUMMARY`.
-    pub fn with_step_summary(path: impl Into<PathBuf>) -> Self {
-        Self::new(Destination::Stdout).and_step_summary(path)
-    }
-
-    /// Adds the summary to what is in the file at `path`, too.
-    #[must_use]
-    pub fn and_step_summary(mut self, path: impl Into<PathBuf>) -> Self {
-        self.step_summary = Some(path.into());
-        self
+        Self { destination, run: RunRecord::default() }
     }
 }
 
@@ -55,12 +42,31 @@ impl Reporter for GithubReporter {
         self.destination.write(&render(&self.run)).map_err(|source| ReportError {
             what: format!("GitHub's workflow commands to {}", self.destination),
             source,
-        })?;
-        let Some(path) = &self.step_summary else {
+        })
+    }
+}
+
+/// Adds the summary to the step's when the run has ended.
+#[derive(Debug)]
+pub struct StepSummaryReporter {
+    path: PathBuf,
+    run: RunRecord,
+}
+
+impl StepSummaryReporter {
+    /// Makes a reporter for the file that `GITHUB_STEP_SUMMARY` names.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, run: RunRecord::default() }
+    }
+}
+
+impl Reporter for StepSummaryReporter {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        if !self.run.observe(event) {
             return Ok(());
-        };
-        append_summary(path, &self.run)
-            .map_err(|source| ReportError { what: format!("GitHub's step summary to {}", path.display()), source })
+        }
+        append_summary(&self.path, &self.run)
+            .map_err(|source| ReportError { what: format!("GitHub's step summary to {}", self.path.display()), source })
     }
 }
 

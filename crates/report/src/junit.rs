@@ -10,7 +10,7 @@ use karat_core::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::destination::Destination;
-use crate::markdown::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
+use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
 
 /// How many characters of a response are kept.
 const RESPONSE_LIMIT: usize = 2_000;

@@ -10,12 +10,14 @@ pub mod github;
 pub mod junit;
 mod json;
 pub mod markdown;
+mod record;
 mod result_file;
 mod style;
 mod terminal_text;
 
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use json::{JsonLinesReporter, JsonReporter};
+pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::{ResultFileReporter, result_file_name};
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, pad, printable, width};

@@ -22,10 +22,11 @@ impl ResultFileReporter {
 
     /// Two files of one run can be about the same tool and tier.
     fn free_name(&mut self, result: &SuiteResult) -> String {
-        let name = (1..).map(|number| result_file_name(result, number)).find(|name| !self.taken.contains(name));
-        let name = name.unwrap_or_default();
-        self.taken.insert(name.clone());
-        name
+        let mut number = 1;
+        while !self.taken.insert(result_file_name(result, number)) {
+            number += 1;
+        }
+        result_file_name(result, number)
     }
 }
 

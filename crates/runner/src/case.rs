@@ -10,7 +10,7 @@ use karat_core::trace::Trace;
 
 /// How a case ended.
 pub(crate) enum CaseEnd {
-    Judged(Trace, Verdict),
+    Judged(Box<(Trace, Verdict)>),
     TimedOut(Duration),
     Errored(String, Duration),
 }
@@ -40,7 +40,8 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.duration_ms = whole_millis(elapsed.as_secs_f64() * 1000.0);
             result.error = Some(message);
         }
-        CaseEnd::Judged(trace, verdict) => {
+        CaseEnd::Judged(judged) => {
+            let (trace, verdict) = *judged;
             result.passed = verdict.passed();
             result.outcome = Some(if result.passed { Outcome::Passed } else { Outcome::Failed });
             result.duration_ms = whole_millis(trace.latency_ms);
@@ -72,11 +73,11 @@ fn redact(result: &mut CaseResult, redactor: &Redactor) {
     let details = &mut result.details;
     let texts = [&mut result.id, &mut result.description, &mut details.response];
     let optional = [&mut result.error, &mut details.model, &mut details.stop_reason];
-    texts.into_iter().for_each(|text| redactor.string(text));
-    optional.into_iter().flatten().for_each(|text| redactor.string(text));
-    details.tools_called.iter_mut().for_each(|text| redactor.string(text));
-    details.warnings.iter_mut().for_each(|text| redactor.string(text));
-    result.failures.iter_mut().for_each(|failure| redactor.string(&mut failure.message));
+    let lists = details.tools_called.iter_mut().chain(&mut details.warnings);
+    let failures = result.failures.iter_mut().map(|failure| &mut failure.message);
+    for text in texts.into_iter().chain(optional.into_iter().flatten()).chain(lists).chain(failures) {
+        redactor.string(text);
+    }
     for call in &mut details.tool_calls {
         redactor.string(&mut call.name);
         redactor.map(&mut call.params);

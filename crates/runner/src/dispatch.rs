@@ -9,6 +9,7 @@ use karat_core::diff::{Change, diff_cases, ids_of};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::port::{Agent, Clock};
 use karat_core::result::{CaseResult, ResultMetadata, SuiteResult, Summary};
+use karat_core::staleness::Staleness;
 use karat_core::text::shorten;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -149,8 +150,8 @@ impl<'b> Board<'b> {
                 eval_file_hash: suite_plan.file.hash.clone(),
                 tokenizer: plan.tokenizer.name().to_owned(),
             },
-            staleness_warnings: state.header.staleness.iter().map(|staleness| staleness.warning()).collect(),
-            stale: state.header.staleness.iter().any(|staleness| staleness.is_stale()),
+            staleness_warnings: state.header.staleness.iter().map(Staleness::warning).collect(),
+            stale: state.header.staleness.iter().any(Staleness::is_stale),
             warnings: self.warnings(suite_plan, &cases),
             summary: Summary::of(&cases, state.header.selected),
             wall_clock_ms: state.span.map_or(0, |(begin, end)| millis(begin, end)),

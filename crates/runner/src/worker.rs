@@ -72,7 +72,7 @@ async fn run_case(shared: &Shared, case: &Case) -> CaseResult {
                 tokenizer: shared.plan.tokenizer,
             };
             match catch_unwind(AssertUnwindSafe(|| judge(evidence, shared.plan.strictness))) {
-                Ok(verdict) => CaseEnd::Judged(trace, verdict),
+                Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
                 Err(panic) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
             }
         }

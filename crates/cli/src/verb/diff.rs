@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DiffArgs, environment: &Environment, printer: &Printer)
     let folder = settings.output_dir.as_path();
     let before = results(&args.before, folder, &environment.current_dir)?;
     let now = results(&args.now, folder, &environment.current_dir)?;
-    let diff = Diff::of(&before, &now)?;
+    let diff = Diff::of(&before, &now);
     let text = match args.format {
         OutputFormat::Json => serde_json::to_string_pretty(&diff).map_err(|error| Failure::errored(error.to_string()))? + "\n",
         OutputFormat::Human => diff.text(printer),
@@ -68,7 +68,7 @@ struct SuiteDiff {
 }
 
 impl Diff {
-    fn of(before: &[SuiteResult], now: &[SuiteResult]) -> Result<Self, Failure> {
+    fn of(before: &[SuiteResult], now: &[SuiteResult]) -> Self {
         let same = |left: &SuiteResult, right: &SuiteResult| {
             left.tier == right.tier && same_name(&left.tool_name, &right.tool_name)
         };
@@ -93,13 +93,13 @@ impl Diff {
         }));
         let count = |change| suites.iter().flat_map(|suite| &suite.cases).filter(|case| case.change == change).count();
         let id = |results: &[SuiteResult]| results.first().map(|result| result.run_id.clone()).unwrap_or_default();
-        Ok(Self {
+        Self {
             before_run_id: id(before),
             now_run_id: id(now),
             regressions: count(Change::Regression),
             new_passes: count(Change::NewPass),
             suites,
-        })
+        }
     }
 
     /// An error in the newer run hides whether something broke.

@@ -13,7 +13,7 @@ use karat_core::redact::Redactor;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_report::destination::Destination;
-use karat_report::github::GithubReporter;
+use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
 use karat_report::{
@@ -212,7 +212,7 @@ fn add_github(environment: &Environment, format: RunFormat, reporters: &mut Repo
         reporters.add(Box::new(GithubReporter::new(Destination::Stdout)));
     }
     if let Some(path) = &environment.github_step_summary {
-        reporters.add(Box::new(GithubReporter::with_step_summary(path.clone())));
+        reporters.add(Box::new(StepSummaryReporter::new(path.clone())));
     }
 }
 

@@ -53,12 +53,10 @@ pub(super) fn max_cost(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
     let Some(most) = evidence.case.expect.max_cost_usd else {
         return ControlFlow::Continue(());
     };
-    let check = match evidence.trace.cost_usd() {
-        Some(cost) => Check::from_bool(cost <= most, || format!("expected at most ${most} but it cost ${cost}")),
-        None => {
-            tally.warn("maxCostUsd: what the answer cost is not known".to_owned());
-            Check::Skipped
-        }
+    let Some(cost) = evidence.trace.cost_usd() else {
+        tally.warn("maxCostUsd: what the answer cost is not known".to_owned());
+        return tally.record(Field::MaxCostUsd, Check::Skipped);
     };
+    let check = Check::from_bool(cost <= most, || format!("expected at most ${most} but it cost ${cost}"));
     tally.record(Field::MaxCostUsd, check)
 }

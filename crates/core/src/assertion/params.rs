@@ -71,9 +71,8 @@ enum Wanted {
 impl Wanted {
     /// Returns nothing when the value's tokens have no value, so that nothing can be checked.
     fn resolve(assertion: &ParamAssertion, tokens: &TokenSources, tally: &mut Tally) -> Result<Option<Self>, String> {
-        let value = match (&assertion.value, assertion.assertion.needs_value()) {
-            (Some(value), true) => value,
-            _ => return Ok(Some(Wanted::Presence)),
+        let (Some(value), true) = (&assertion.value, assertion.assertion.needs_value()) else {
+            return Ok(Some(Wanted::Presence));
         };
         if assertion.assertion == ParamCheck::OneOf {
             let list = tokens.resolve_list(value);
@@ -106,9 +105,8 @@ fn test_call(assertion: &ParamAssertion, wanted: &Wanted, call: &ToolCall) -> Re
         return Ok(());
     }
     match (assertion.assertion, actual) {
-        (ParamCheck::NotExists, None) => Ok(()),
+        (ParamCheck::NotExists, None) | (ParamCheck::Exists, Some(_)) => Ok(()),
         (ParamCheck::NotExists, Some(value)) => Err(format!("expected no such parameter but got {}", shown(value))),
-        (ParamCheck::Exists, Some(_)) => Ok(()),
         (_, None) => Err(format!("expected {} but the parameter is absent", expected(assertion.assertion, wanted))),
         (check, Some(value)) => {
             let text = text_form(value);

@@ -198,7 +198,6 @@ impl CallSelector {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
     fn is_first(&self) -> bool {
         *self == Self::First
     }

@@ -26,7 +26,7 @@ pub struct EvalFile {
 #[serde(untagged)]
 #[schemars(title = "karat eval file")]
 pub enum EvalFileSchema {
-    Envelope(Envelope),
+    Envelope(Box<Envelope>),
     Bare(Vec<Case>),
 }
 

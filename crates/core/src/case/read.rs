@@ -119,10 +119,7 @@ impl<'t> Layout<'t> {
         let mut cases = None;
         for (key, raw) in members {
             if envelope.contains_key(&key) {
-                let before = &text[..offset_in(text, raw.get())];
-                let offset = before.rfind('"').map_or(before.len(), |quote| quote + 1);
-                let message = format!("the key '{key}' stands twice in one object");
-                return Err(syntax(text, SyntaxError { offset, message }));
+                return Err(syntax(text, SyntaxError::repeated_key(text, &key, offset_in(text, raw.get()))));
             }
             let value = if key == "cases" && raw.get().starts_with('[') {
                 cases = Some(serde_json::from_str(raw.get()).map_err(fail)?);
@@ -205,8 +202,7 @@ struct LineCounter {
 
 impl LineCounter {
     fn advance_to(&mut self, text: &str, offset: usize) -> usize {
-        let passed = &text.as_bytes()[self.offset..offset];
-        self.newlines += passed.iter().filter(|&&byte| byte == b'\n').count();
+        self.newlines += text[self.offset..offset].matches('\n').count();
         self.offset = offset;
         self.newlines + 1
     }

@@ -12,12 +12,12 @@ use super::{
 /// The most frames on the stack, which bounds the memory it takes.
 const FRAME_LIMIT: usize = 2_000_000;
 
-/// The value of a slot that holds no position.
+/// The value of a slot that holds no position; past the end of any text.
 const EMPTY: usize = usize::MAX;
 
 /// Reports whether the program matches anywhere in the text.
-pub(super) fn is_match(program: &Program, text: &[u16], budget: &mut Budget) -> Result<bool, Exhausted> {
-    let slots = vec![EMPTY; program.slots];
+pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhausted> {
+    let (budget, slots) = (Budget::for_text(text.len()), vec![EMPTY; program.slots]);
     let mut search = Search { program, text, budget, slots, frames: Vec::new() };
     for start in 0..=text.len() {
         if (start == 0 || program.main.may_begin(text, start)) && search.matches_at(start)? {
@@ -41,7 +41,7 @@ enum Frame {
 struct Search<'a> {
     program: &'a Program,
     text: &'a [u16],
-    budget: &'a mut Budget,
+    budget: Budget,
     slots: Vec<usize>,
     frames: Vec<Frame>,
 }
@@ -154,12 +154,10 @@ impl Search<'_> {
         ignore_case: bool,
         backward: bool,
     ) -> Result<Option<usize>, Exhausted> {
-        let (start, end) = (self.slots[slot], self.slots[slot + 1]);
-        // A group that took no part, or is still open, has captured nothing and matches nothing.
-        if start == EMPTY || end == EMPTY {
+        // A group that took no part, or is still open, has an empty slot, and is read as nothing.
+        let Some(captured) = self.text.get(self.slots[slot]..self.slots[slot + 1]) else {
             return Ok(Some(position));
-        }
-        let captured = &self.text[start..end];
+        };
         let begin = if backward { position.checked_sub(captured.len()) } else { Some(position) };
         let Some(candidate) = begin.and_then(|begin| self.text.get(begin..begin + captured.len())) else {
             return Ok(None);

@@ -16,11 +16,11 @@ use super::{
 };
 
 /// Reports whether the program matches anywhere in the text.
-pub(super) fn is_match(program: &Program, text: &[u16], budget: &mut Budget) -> Result<bool, Exhausted> {
+pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhausted> {
     let mut simulation = Simulation {
         program,
         text,
-        budget,
+        budget: Budget::for_text(text.len()),
         holding: Vec::with_capacity(program.looks.len()),
         seen: vec![0; program.code.len()],
         round: 0,
@@ -41,7 +41,7 @@ pub(super) fn is_match(program: &Program, text: &[u16], budget: &mut Budget) -> 
 struct Simulation<'a> {
     program: &'a Program,
     text: &'a [u16],
-    budget: &'a mut Budget,
+    budget: Budget,
     /// For each look-around, a bit per position where it matches.
     holding: Vec<Vec<u64>>,
     /// For each instruction, the last round in which it was visited.

@@ -10,10 +10,10 @@
 //! there are three ways to answer:
 //!
 //! - a plain literal is a substring search;
-//! - a pattern without back-references is simulated with all its states at once ([`linear`]), in
-//!   time proportional to program × text, which makes `^(a+)+$` harmless;
-//! - a pattern with back-references is matched by backtracking ([`backtrack`]), which has no good
-//!   bound but the budget.
+//! - a pattern without back-references is simulated with all its states at once, in time
+//!   proportional to program × text, which makes `^(a+)+$` harmless;
+//! - a pattern with back-references is matched by backtracking, which has no good bound but the
+//!   budget.
 
 mod backtrack;
 mod class;
@@ -25,7 +25,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-use program::{Budget, Program};
+use program::Program;
 use thiserror::Error;
 
 /// A compiled ECMAScript regular expression.
@@ -65,14 +65,8 @@ impl Pattern {
             // In well-formed text, a well-formed literal occurs at the same places whether one
             // compares code units or bytes.
             Engine::Literal(literal) => Ok(text.contains(literal.as_str())),
-            Engine::Linear(program) => {
-                let units = units();
-                linear::is_match(program, &units, &mut Budget::for_text(units.len()))
-            }
-            Engine::Backtracking(program) => {
-                let units = units();
-                backtrack::is_match(program, &units, &mut Budget::for_text(units.len()))
-            }
+            Engine::Linear(program) => linear::is_match(program, &units()),
+            Engine::Backtracking(program) => backtrack::is_match(program, &units()),
         }
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! All of them are local, so the source is rewritten to an equivalent form that is read correctly:
 //! `\xHH` for the escapes, a smaller number for a count that no text can reach, `\{` for a brace
-//! that is no quantifier. (Duplicate names are checked in [`super::compile`].)
+//! that is no quantifier. (One more fault, with duplicate names, is made up for in [`super::survey`].)
 
 use std::fmt::Write as _;
 

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 
 /// A place where the text stops being JSON.
@@ -24,17 +25,46 @@ impl SyntaxError {
             Some(end) => full[..end].to_owned(),
             None => full,
         };
-        Self { offset: offset_of(text, error.line(), error.column()), message }
+        let consumed = offset_of(text, error.line(), error.column());
+        let offset = match error.classify() {
+            Category::Eof => text.len(),
+            // Only a repeated key is an error of this kind, and the parser has just read it.
+            Category::Data => key_before(text, consumed),
+            Category::Syntax | Category::Io => floor_char_boundary(text, consumed.saturating_sub(1)),
+        };
+        Self { offset, message }
     }
+
+    /// Returns the error of a key that stands a second time, the last string before `offset`.
+    pub fn repeated_key(text: &str, key: &str, offset: usize) -> Self {
+        Self { offset: key_before(text, offset), message: repeated(key) }
+    }
+}
+
+fn repeated(key: &str) -> String {
+    format!("the key '{key}' stands twice in one object")
 }
 
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let mut offset = (start + column.saturating_sub(1)).min(text.len());
+    (start + column).min(text.len())
+}
+
+fn floor_char_boundary(text: &str, mut offset: usize) -> usize {
     while !text.is_char_boundary(offset) {
         offset -= 1;
     }
     offset
+}
+
+/// Returns where the last string before `offset` begins.
+fn key_before(text: &str, offset: usize) -> usize {
+    let before = &text.as_bytes()[..offset];
+    let is_quote = |&at: &usize| {
+        let backslashes = before[..at].iter().rev().take_while(|&&byte| byte == b'\\').count();
+        before[at] == b'"' && backslashes % 2 == 0
+    };
+    (0..offset).rev().filter(is_quote).nth(1).unwrap_or(offset)
 }
 
 /// Parses one JSON value; a key that stands twice in one object is an error.
@@ -104,7 +134,7 @@ impl<'de> Visitor<'de> for ValueSeed {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key '{key}' stands twice in one object")));
+                return Err(A::Error::custom(repeated(&key)));
             }
             let value = entries.next_value_seed(self)?;
             map.insert(key, value);
@@ -121,10 +151,12 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("{\"a\": 1,\n \"a\": 2}", 13, "the key 'a' stands twice in one object")]
+    #[case("{\"a\": 1,\n \"a\": 2}", 10, "the key 'a' stands twice in one object")]
+    #[case(r#"{"é\"": [], "é\"" : 2}"#, 13, "the key 'é\"' stands twice in one object")]
     #[case("{\"cases\": [", 11, "EOF while parsing a list")]
     #[case("[1] x", 4, "trailing characters")]
     #[case("[1e999]", 5, "number out of range")]
+    #[case("[\"é\", é]", 7, "expected value")]
     #[case("", 0, "EOF while parsing a value")]
     fn errors_have_their_place(#[case] text: &str, #[case] offset: usize, #[case] message: &str) {
         let error = parse(text).expect_err("not JSON");

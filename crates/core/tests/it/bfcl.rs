@@ -6,12 +6,14 @@
 
 mod translate;
 
-use karat_core::assertion::{Evidence, Mode, Strictness, judge};
+use karat_core::assertion::{Evidence, Mode, Strictness, Verdict, judge};
 use karat_core::case::{EvalFile, Origin};
+use karat_core::registry::Registry;
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace};
-use serde_json::Value;
+use rstest::rstest;
+use serde_json::{Value, json};
 
 const QUESTIONS: &str = include_str!("bfcl/questions.jsonl");
 
@@ -28,23 +30,10 @@ const DISAGREEMENTS: [(&str, &str, bool, &str); 1] = [(
 fn agrees_with_the_function_calling_leaderboard() {
     let (mut lists, mut valid) = (0, 0);
     let mut disagreements = Vec::new();
-    for line in QUESTIONS.lines() {
-        let question: Value = serde_json::from_str(line).unwrap();
-        let bytes = translate::eval_file(&question).to_string();
-        let file = EvalFile::read(bytes.as_bytes(), Origin { file_name: "bfcl.golden.json" })
-            .unwrap_or_else(|invalid| panic!("{}: {:?}", question["id"], invalid.findings));
-        let registry = translate::registry(&question);
+    for question in questions() {
+        let suite = Suite::of(&question);
         for list in question["lists"].as_array().unwrap() {
-            let trace = trace_of(&list["calls"]);
-            let evidence = Evidence {
-                case: &file.cases[0],
-                trace: &trace,
-                mode: Mode::RoutingOnly,
-                tokens: &TokenSources::default(),
-                registry: Some(&registry),
-                tokenizer: Tokenizer::default(),
-            };
-            let verdict = judge(evidence, Strictness::default());
+            let verdict = suite.judge(&list["calls"]);
             let expected = list["valid"].as_bool().unwrap();
             lists += 1;
             valid += usize::from(expected);
@@ -60,6 +49,90 @@ fn agrees_with_the_function_calling_leaderboard() {
     let found: Vec<_> = disagreements.iter().map(|(id, variant, valid, _)| (&**id, &**variant, *valid)).collect();
     let known = DISAGREEMENTS.map(|(id, variant, valid, _)| (id, variant, valid));
     assert_eq!(found, known, "the verdicts differ elsewhere than known: {disagreements:#?}");
+}
+
+/// Judges calls that nobody's checker has judged, to show that the translated cases can tell right from wrong there too.
+#[rstest]
+#[case::other_letters_and_order("parallel_0", play([("maroon-5", json!(15)), ("TAYLOR SWIFT", json!(20))]), true)]
+#[case::one_answer_twice("parallel_0", play([("Maroon 5", json!(15)), ("Maroon 5", json!(15))]), false)]
+#[case::text_for_a_number("parallel_0", play([("Maroon 5", json!("15")), ("Taylor Swift", json!(20))]), false)]
+#[case::not_among_the_answers("parallel_0", play([("Maroon 55", json!(15)), ("Taylor Swift", json!(20))]), false)]
+#[case::unknown_parameter("simple_python_4", solve(&json!({"a": 2, "b": 6, "c": 5, "d": 1})), false)]
+#[case::members_in_another_order("multiple_8", find(&json!({"max": 400_000, "min": 300_000})), true)]
+#[case::member_missing("multiple_8", find(&json!({"min": 300_000})), false)]
+#[case::member_too_many("multiple_8", find(&json!({"min": 300_000, "max": 400_000, "mid": 1})), false)]
+#[case::optional_left_out("simple_python_14", derive("3X**2+2x-1", None), true)]
+#[case::optional_wrong("simple_python_14", derive("3x**2 + 2x - 1", Some(1.0)), false)]
+fn tells_right_from_wrong(#[case] id: &str, #[case] calls: Value, #[case] passes: bool) {
+    assert_eq!(judge_by(id, &calls).passed(), passes, "{:?}", judge_by(id, &calls).failures);
+}
+
+/// Shows what gets lost in the translation: BFCL refuses both.
+#[rstest]
+#[case::values_swapped_between_calls("parallel_0", play([("Maroon 5", json!(20)), ("Taylor Swift", json!(15))]))]
+#[case::integer_with_a_point("simple_python_4", solve(&json!({"a": 2.0, "b": 6, "c": 5})))]
+fn is_milder_than_the_leaderboard(#[case] id: &str, #[case] calls: Value) {
+    assert!(judge_by(id, &calls).passed());
+}
+
+fn play<const COUNT: usize>(songs: [(&str, Value); COUNT]) -> Value {
+    songs
+        .into_iter()
+        .map(|(artist, minutes)| json!({"spotify.play": {"artist": artist, "duration": minutes}}))
+        .collect()
+}
+
+fn solve(arguments: &Value) -> Value {
+    json!([{"solve_quadratic_equation": arguments}])
+}
+
+fn find(budget: &Value) -> Value {
+    let arguments = json!({"location": "san diego", "propertyType": "villa", "bedrooms": 3, "budget": budget});
+    json!([{"realestate.find_properties": arguments}])
+}
+
+fn derive(function: &str, at: Option<f64>) -> Value {
+    let mut arguments = json!({"function": function});
+    if let Some(at) = at {
+        arguments["x_value"] = json!(at);
+    }
+    json!([{"calculate_derivative": arguments}])
+}
+
+fn judge_by(id: &str, calls: &Value) -> Verdict {
+    let question = questions().find(|question| question["id"] == id).expect("the question is in the fixture");
+    Suite::of(&question).judge(calls)
+}
+
+fn questions() -> impl Iterator<Item = Value> {
+    QUESTIONS.lines().map(|line| serde_json::from_str(line).expect("the fixture is JSON lines"))
+}
+
+/// A question as karat would be given it: an eval file and the agent's tools.
+struct Suite {
+    file: EvalFile,
+    registry: Registry,
+}
+
+impl Suite {
+    fn of(question: &Value) -> Self {
+        let bytes = translate::eval_file(question).to_string();
+        let file = EvalFile::read(bytes.as_bytes(), Origin { file_name: "bfcl.golden.json" })
+            .unwrap_or_else(|invalid| panic!("{}: {:?}", question["id"], invalid.findings));
+        Self { file, registry: translate::registry(question) }
+    }
+
+    fn judge(&self, calls: &Value) -> Verdict {
+        let evidence = Evidence {
+            case: &self.file.cases[0],
+            trace: &trace_of(calls),
+            mode: Mode::RoutingOnly,
+            tokens: &TokenSources::default(),
+            registry: Some(&self.registry),
+            tokenizer: Tokenizer::default(),
+        };
+        judge(evidence, Strictness::default())
+    }
 }
 
 fn trace_of(calls: &Value) -> Trace {

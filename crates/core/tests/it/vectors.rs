@@ -91,13 +91,13 @@ fn differs(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Option<
     let error = verdict.failures.first().map_or("", |failure| &failure.message);
     let holds = |part: &Value| part.as_str().is_some_and(|part| error.contains(part));
     match key {
-        "passed" => unless(want == verdict.passed(), json!([verdict.passed(), error])),
-        "run" => unless(*want == json!(verdict.assertions_run), json!(verdict.assertions_run)),
-        "skipped" => unless(*want == json!(verdict.assertions_skipped), json!(verdict.assertions_skipped)),
-        "error" => unless(want.as_str().is_some_and(|start| error.starts_with(start)), json!(error)),
+        "passed" => unless(want == verdict.passed(), &json!([verdict.passed(), error])),
+        "run" => unless(*want == json!(verdict.assertions_run), &json!(verdict.assertions_run)),
+        "skipped" => unless(*want == json!(verdict.assertions_skipped), &json!(verdict.assertions_skipped)),
+        "error" => unless(want.as_str().is_some_and(|start| error.starts_with(start)), &json!(error)),
         "errorHas" => {
             let one = std::slice::from_ref(want);
-            unless(want.as_array().map_or(one, Vec::as_slice).iter().all(holds), json!(error))
+            unless(want.as_array().map_or(one, Vec::as_slice).iter().all(holds), &json!(error))
         }
         "details" => want.as_object().expect("details are an object").iter().find_map(|(key, want)| {
             let got = match key.as_str() {
@@ -105,12 +105,12 @@ fn differs(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Option<
                 "skippedTokens" => json!(verdict.skipped_tokens),
                 other => return Some(format!("'{other}' is not known here")),
             };
-            unless(*want == got, got)
+            unless(*want == got, &got)
         }),
         other => Some(format!("'{other}' is not known here")),
     }
 }
 
-fn unless(holds: bool, got: Value) -> Option<String> {
+fn unless(holds: bool, got: &Value) -> Option<String> {
     (!holds).then(|| got.to_string())
 }

@@ -8,8 +8,8 @@ use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseDetails, CaseResult, Outcome, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
+use karat_report::RunRecord;
 use karat_report::destination::Destination;
-use karat_report::markdown::RunRecord;
 use proptest::prelude::*;
 
 /// What a model may answer in order to be more than text.
@@ -186,28 +186,28 @@ pub(crate) fn record(events: &[RunEvent]) -> RunRecord {
 
 /// Lets a reporter see a run; returns the file that it wrote, and makes sure that it wrote only at the end.
 pub(crate) fn report<R: Reporter>(events: &[RunEvent], make: impl FnOnce(Destination) -> R) -> String {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("reports/report");
     let mut reporter = make(Destination::File(path.clone()));
     for event in events {
         assert!(!path.exists(), "written before the run had ended");
-        reporter.on_event(event).unwrap();
+        reporter.on_event(event).expect("a folder that can be written");
     }
-    std::fs::read_to_string(path).unwrap()
+    std::fs::read_to_string(path).expect("a report")
 }
 
 /// Lets a reporter see a run and write it where nothing can be written.
 pub(crate) fn refused<R: Reporter>(make: impl FnOnce(Destination) -> R) -> ReportError {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("report");
-    std::fs::write(&path, "before").unwrap();
-    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    std::fs::write(&path, "before").expect("a new file");
+    let mut permissions = std::fs::metadata(&path).expect("the file").permissions();
     permissions.set_readonly(true);
-    std::fs::set_permissions(&path, permissions).unwrap();
+    std::fs::set_permissions(&path, permissions).expect("our own file");
 
     let mut reporter = make(Destination::File(path.clone()));
     let error = events().iter().find_map(|event| reporter.on_event(event).err()).expect("read-only");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
+    assert_eq!(std::fs::read_to_string(&path).expect("the file"), "before");
     error
 }
 

@@ -2,8 +2,7 @@
 
 use karat_core::case::Tier;
 use karat_core::port::Reporter;
-use karat_report::destination::Destination;
-use karat_report::github::{GithubReporter, render};
+use karat_report::github::{GithubReporter, StepSummaryReporter, render};
 use karat_report::markdown;
 use proptest::prelude::*;
 
@@ -39,15 +38,14 @@ fn a_command_in_a_message_stays_a_message() {
 #[test]
 fn the_summary_is_added_to_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
-    let (summary, commands) = (folder.path().join("summary.md"), folder.path().join("commands"));
+    let summary = folder.path().join("summary.md");
     std::fs::write(&summary, "# Of another tool").unwrap();
-    let mut reporter = GithubReporter::new(Destination::File(commands.clone())).and_step_summary(&summary);
+    let mut reporter = StepSummaryReporter::new(summary.clone());
     for event in fixture::events() {
         reporter.on_event(&event).unwrap();
     }
     let rendered = markdown::render(&fixture::record(&fixture::events()));
     assert_eq!(std::fs::read_to_string(summary).unwrap(), format!("# Of another tool\n\n{rendered}"));
-    assert!(commands.exists());
 }
 
 #[test]
@@ -55,8 +53,7 @@ fn a_summary_that_is_nearly_full_gets_the_headline() {
     let folder = tempfile::tempdir().unwrap();
     let summary = folder.path().join("summary.md");
     std::fs::write(&summary, "x".repeat(markdown::LIMIT)).unwrap();
-    let commands = Destination::File(folder.path().join("commands"));
-    let mut reporter = GithubReporter::new(commands).and_step_summary(&summary);
+    let mut reporter = StepSummaryReporter::new(summary.clone());
     for event in fixture::events() {
         reporter.on_event(&event).unwrap();
     }
@@ -71,8 +68,7 @@ fn what_cannot_be_written_is_an_error() {
     assert!(message.starts_with("could not write GitHub's workflow commands to /"), "{message}");
 
     let folder = tempfile::tempdir().unwrap();
-    let commands = Destination::File(folder.path().join("commands"));
-    let mut reporter = GithubReporter::new(commands).and_step_summary(folder.path());
+    let mut reporter = StepSummaryReporter::new(folder.path().to_path_buf());
     let error = fixture::events().iter().find_map(|event| reporter.on_event(event).err()).expect("a folder");
     assert!(error.to_string().starts_with("could not write GitHub's step summary to /"), "{error}");
 }

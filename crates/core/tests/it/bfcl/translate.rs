@@ -31,7 +31,8 @@ pub(super) fn eval_file(question: &Value) -> Value {
     let params: Vec<Value> = object(&question["tools"])
         .iter()
         .flat_map(|(tool, schema)| {
-            let own: Vec<&Answer> = answers.iter().filter(|(name, _)| name == tool).map(|(_, answer)| *answer).collect();
+            let own: Vec<&Answer> =
+                answers.iter().filter(|(name, _)| name == tool).map(|(_, answer)| *answer).collect();
             object(&schema["params"])
                 .keys()
                 .flat_map(|name| Param { tool, name, schema, answers: &own }.assertions())
@@ -66,24 +67,21 @@ pub(super) fn registry(question: &Value) -> Registry {
 
 /// Returns a parameter's type as JSON Schema says it; any type where an accepted value is of another one.
 fn json_schema(question: &Value, tool: &str, param: &str, types: &Value) -> Value {
-    let schema = match types["type"].as_str().expect("a parameter has a type") {
-        "dict" => json!({"type": "object"}),
-        "float" => json!({"type": "number"}),
-        "array" => json!({"type": "array", "items": types.get("items").map_or(json!({}), plain_type)}),
-        _ => plain_type(types),
-    };
+    let mut schema = json!({"type": type_in_schema(types)});
+    if let Some(items) = types.get("items") {
+        schema["items"] = json!({"type": type_in_schema(items)});
+    }
     let answers = list(&question["accepted"]).iter().map(only_member).filter(|(name, _)| *name == tool);
     let mut accepted = answers.filter_map(|(_, answer)| answer.get(param)).flat_map(list);
     let is_other = |value: &Value| schema["type"] != type_of(value) && !(schema["type"] == "number" && value.is_i64());
     if accepted.any(|value| value != "" && is_other(value)) { json!({}) } else { schema }
 }
 
-fn plain_type(types: &Value) -> Value {
-    match types["type"].as_str() {
-        Some("dict") => json!({"type": "object"}),
-        Some("float") => json!({"type": "number"}),
-        Some(other) => json!({"type": other}),
-        None => json!({}),
+fn type_in_schema(types: &Value) -> &str {
+    match types["type"].as_str().expect("the fixture names a type") {
+        "dict" => "object",
+        "float" => "number",
+        same => same,
     }
 }
 
@@ -193,13 +191,13 @@ fn loose_json(value: &Value) -> String {
 /// be there.
 fn loose_object(members: &Map<String, Value>) -> String {
     let needed = members.iter().filter(|(_, values)| !list(values).iter().any(|value| value == ""));
-    let present: String = needed.map(|(key, _)| format!(r"(?=\{{[^{{}}]*{}:)", loose_key(key))).collect();
+    let present: Vec<String> = needed.map(|(key, _)| format!(r"(?=\{{[^{{}}]*{}:)", loose_key(key))).collect();
     let member = |(key, values): (&String, &Value)| {
         let values: Vec<String> = list(values).iter().map(loose_json).collect();
         format!("{}:(?:{})", loose_key(key), values.join("|"))
     };
     let members = members.iter().map(member).collect::<Vec<_>>().join("|");
-    format!(r"{present}\{{(?:{members})(?:,(?:{members}))*\}}")
+    format!(r"{}\{{(?:{members})(?:,(?:{members}))*\}}", present.concat())
 }
 
 fn loose_key(key: &str) -> String {
@@ -208,19 +206,12 @@ fn loose_key(key: &str) -> String {
 
 /// Returns a pattern for a text without regard to case and to what BFCL ignores.
 fn loose_text(text: &str, quote: &str) -> String {
-    let mut pattern = IGNORED.to_owned();
-    for letter in text.chars().filter(|letter| !" ,./-_*^".contains(*letter)) {
-        match letter {
-            '\'' | '"' => pattern.push_str(quote),
-            letter if letter.is_alphabetic() => {
-                let (lower, upper) = (letter.to_lowercase(), letter.to_uppercase());
-                pattern.push_str(&format!("[{lower}{upper}]"));
-            }
-            other => pattern.push_str(&escape(&other.to_string())),
-        }
-        pattern.push_str(IGNORED);
-    }
-    pattern
+    let letters = text.chars().filter(|letter| !" ,./-_*^".contains(*letter)).map(|letter| match letter {
+        '\'' | '"' => quote.to_owned(),
+        letter if letter.is_alphabetic() => format!("[{}{}]", letter.to_lowercase(), letter.to_uppercase()),
+        other => escape(&other.to_string()),
+    });
+    std::iter::once(String::new()).chain(letters).map(|letter| letter + IGNORED).collect()
 }
 
 fn escape(text: &str) -> String {

@@ -1,0 +1,51 @@
+//! Plays every file of the project's `conformance/` folder against the real binary.
+
+use std::path::{Path, PathBuf};
+
+use karat_testkit::conformance::{Played, play};
+
+#[test]
+fn routing() {
+    holds("routing.json", 27, 0);
+}
+
+#[test]
+fn params() {
+    holds("params.json", 31, 0);
+}
+
+#[test]
+fn response() {
+    holds("response.json", 27, 0);
+}
+
+#[test]
+fn tokens() {
+    holds("tokens.json", 31, 0);
+}
+
+#[test]
+fn suite() {
+    holds("suite.json", 0, 26);
+}
+
+#[test]
+fn every_file_is_played() {
+    let mut names: Vec<String> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".json"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["params.json", "response.json", "routing.json", "suite.json", "tokens.json"]);
+}
+
+#[track_caller]
+fn holds(file: &str, vectors: usize, scenarios: usize) {
+    let played = play(&folder().join(file), Path::new(env!("CARGO_BIN_EXE_karat")));
+    assert_eq!(played, Played { vectors, scenarios, problems: Vec::new() }, "{}", played.problems.join("\n"));
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance")
+}
