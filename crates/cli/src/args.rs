@@ -146,7 +146,7 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "DIFFICULTY")]
     pub(crate) difficulty: Vec<String>,
     /// Run cases whose id, description or message matches this regular expression
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
     /// Run only what did not pass in the baseline, or else in the newest result
     #[arg(long)]

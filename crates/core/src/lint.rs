@@ -234,11 +234,15 @@ impl Linter<'_> {
         }
         let expect = &self.case.expect;
         let judges_response = expect.response_non_empty == Some(true)
-            || expect.response_contains.is_some()
-            || expect.response_contains_any.is_some()
-            || expect.response_not_contains.is_some()
-            || expect.response_matches.is_some()
-            || expect.response_json_schema.is_some();
+            || !is_empty(expect.response_contains.as_deref())
+            || !is_empty(expect.response_contains_any.as_deref())
+            || !is_empty(expect.response_not_contains.as_deref())
+            || !is_empty(expect.response_matches.as_deref())
+            || expect.max_tokens.is_some()
+            || expect.response_json_schema.is_some()
+            || expect.min_length.is_some()
+            || expect.max_length.is_some()
+            || expect.numbers_grounded == Some(true);
         if routing_only && self.case.stubs.is_none() && judges_response {
             let message = "without 'stubs' a model is only routed, so its response is not the final one".to_owned();
             self.add(Rule::ResponseInRoutingOnly, "/expect", message);
@@ -297,12 +301,16 @@ impl Linter<'_> {
 }
 
 fn asserts_absence(expect: &Expectation) -> bool {
-    let not_empty = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
-    not_empty(&expect.tools_not_called)
-        || not_empty(&expect.response_not_contains)
+    !is_empty(expect.tools_not_called.as_deref())
+        || !is_empty(expect.response_not_contains.as_deref())
         || expect.tools_called.as_ref().is_some_and(Vec::is_empty)
         || expect.max_tool_calls == Some(0)
         || expect.tools_acceptable.iter().flatten().any(|set| set.is_empty() || set[0] == NO_TOOL)
+}
+
+/// Tells whether a list asserts nothing, being absent or empty.
+fn is_empty<T>(list: Option<&[T]>) -> bool {
+    list.is_none_or(<[T]>::is_empty)
 }
 
 fn any_text(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use karat_core::assertion::Mode;
 use karat_core::diff::{Change, diff_cases, ids_of};
@@ -46,9 +46,6 @@ pub async fn run(
 
     let mut board = Board::new(&shared, headers, timestamp);
     while let Some(one) = finished.recv().await {
-        if shared.plan.fail_fast && !one.result.passed {
-            shared.stop.store(true, Ordering::Relaxed);
-        }
         board.take(one, reporters);
     }
     let interrupted = *cancel.borrow();

@@ -49,6 +49,10 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::Sender<Finished>, mut c
             _ = cancel.wait_for(|cancelled| *cancelled) => return,
             result = run_case(&shared, case) => result,
         };
+        // Here and not by the dispatcher, so that no case begins in the meantime.
+        if shared.plan.fail_fast && !result.passed {
+            shared.stop.store(true, Ordering::Relaxed);
+        }
         if out.send(Finished { suite, index, started, result }).await.is_err() {
             return;
         }

@@ -15,6 +15,7 @@ const BACKTRACK_LIMIT: usize = 100_000;
 /// Compiles a JSON Schema; nothing is ever fetched for it.
 pub fn compile_schema(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
+        .offline()
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
         .build(schema)
         .map_err(|error| shorten(&error.to_string(), 300).into_owned())

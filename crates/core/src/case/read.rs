@@ -280,12 +280,14 @@ fn read_metadata(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opt
 fn read_hashes(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
     let map = read_object_map(value, path, problems)?;
     let read = |(id, hash): (&String, &Value)| Some((id.clone(), read_string(hash, &path.key(id), problems)?));
-    map.iter().map(read).collect()
+    // Every hash is read, so that every hash's problems are found.
+    let hashes: Vec<Option<(String, String)>> = map.iter().map(read).collect();
+    hashes.into_iter().collect()
 }
 
 fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
     let mut object = ObjectReader::open(value, path, problems)?;
-    if object.raw("rubric").is_some() {
+    if value.get("rubric").is_some() {
         let message = "rubric cases are not supported yet: they need a judge model".to_owned();
         let help = "keep rubric cases in a file of their own and leave it out of the run".to_owned();
         problems.push(&path.key("rubric"), Subject::Key, message, Some(help));

@@ -55,7 +55,8 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         max_cost_usd: object.optional("maxCostUsd", path, problems, read_positive_number),
         numbers_grounded: object.optional("numbersGrounded", path, problems, read_bool),
     };
-    if object.raw("evals").is_some() {
+    if value.get("evals").is_some() {
+        object.raw("evals");
         let message = "Python eval functions in a case are not supported yet".to_owned();
         problems.push(&path.key("evals"), Subject::Key, message, None);
     }

@@ -264,24 +264,26 @@ pub fn read_strings(value: &Value, path: &Path<'_>, problems: &mut Problems) -> 
 
 /// Reads a whole number from 0.
 pub fn read_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
+    read_whole(value, 0, path, problems)
+}
+
+/// Reads a whole number from 1.
+pub fn read_positive_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
+    read_whole(value, 1, path, problems)
+}
+
+fn read_whole(value: &Value, least: u64, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
     let whole = value.as_u64().or_else(|| {
         let float = value.as_f64()?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
         (float >= 0.0 && float.fract() == 0.0 && float < 1e15).then_some(float as u64)
     });
-    if whole.is_none() {
-        wrong_type(value, "a whole number from 0", path, problems);
+    let count = whole.filter(|count| *count >= least);
+    if count.is_none() {
+        let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
+        problems.at(path, format!("{} must be a whole number from {least}, found {found}", path.name()));
     }
-    whole
-}
-
-pub fn read_positive_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
-    let count = read_count(value, path, problems)?;
-    if count == 0 {
-        problems.at(path, format!("{} must be more than 0", path.name()));
-        return None;
-    }
-    Some(count)
+    count
 }
 
 pub fn read_positive_number(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {

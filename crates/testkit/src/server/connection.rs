@@ -33,6 +33,7 @@ pub(super) async fn accept(listener: TcpListener, stage: Arc<Stage>) {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((socket, _)) = accepted else { continue };
+                stage.connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 connections.spawn(serve(socket, Arc::clone(&stage)));
             }
             Some(ended) = connections.join_next(), if !connections.is_empty() => {

@@ -19,15 +19,19 @@
 mod connection;
 mod reply;
 mod script;
+mod secure;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+
+pub use secure::SecureServer;
 
 use script::Script;
 
@@ -53,7 +57,7 @@ pub struct ScriptedServer {
 impl ScriptedServer {
     /// Starts on a free port. Panics where the script is none.
     pub fn start(script: Value) -> Self {
-        let stage = Arc::new(Stage { round: Mutex::new(Round::of(script)) });
+        let stage = Arc::new(Stage { round: Mutex::new(Round::of(script)), connections: AtomicUsize::new(0) });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -114,6 +118,11 @@ impl ScriptedServer {
         self.round().tally().peak
     }
 
+    /// Returns how many connections were made since the start.
+    pub fn connections(&self) -> usize {
+        self.stage.connections.load(Ordering::Relaxed)
+    }
+
     /// Returns how many requests are being worked on.
     pub fn in_flight(&self) -> usize {
         self.round().tally().in_flight
@@ -143,6 +152,8 @@ impl Drop for ScriptedServer {
 #[derive(Debug)]
 struct Stage {
     round: Mutex<Arc<Round>>,
+    /// How many connections were taken since the start.
+    connections: AtomicUsize,
 }
 
 impl Stage {

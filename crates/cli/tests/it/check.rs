@@ -1,0 +1,105 @@
+//! `karat check`.
+
+use serde_json::{Value, json};
+
+use crate::support::{case, ok_case, project};
+
+#[test]
+fn the_contracts_own_examples_only_echo_the_prompt() {
+    let project = project()
+        .file("evals/get-weather.golden.json", include_str!("fixtures/tool-forge/get-weather.golden.json"))
+        .file("evals/get-weather.labeled.json", include_str!("fixtures/tool-forge/get-weather.labeled.json"));
+    let output = project.run(["check", "--format", "json"]);
+    assert_eq!(output.code, Some(0));
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let rules = |rule: &str| report["issues"].as_array().unwrap().iter().filter(|issue| issue["rule"] == rule).count();
+    assert_eq!((rules("proof-echoes-prompt"), rules("invalid")), (11, 0));
+    assert_eq!(project.run(["check", "--strict"]).code, Some(1));
+}
+
+#[test]
+fn findings_stand_in_their_source() {
+    let project = project()
+        .file("tools.json", json!([{"name": "get_weather", "description": "d", "version": "2.0.0"}]))
+        .file(
+            "evals/get-weather.labeled.json",
+            json!({"metadata": {"toolName": "get_weather", "toolVersion": "1.0.0"}, "cases": [{
+                "id": "ls-get-weather-1", "difficulty": "edge", "input": {"message": "m"},
+                "expect": {"toolsCalled": ["get_wether"], "toolsAcceptable": [["get_weather"]]},
+            }]}),
+        );
+    insta::assert_snapshot!(project.run(["check", "--tool-registry-path", "tools.json"]).filtered(), @r#"
+    exit: 1
+    ----- stdout -----
+      ⚠ Tool get_weather is version 2.0.0, evals were generated for 1.0.0. Schema
+      │ may have changed. (stale)
+       ╭─[evals/get-weather.labeled.json:2:2]
+     2 │  "metadata": {
+       ·  ──────────
+       ╰────
+
+      × ls-get-weather-1: use 'toolsCalled' or 'toolsAcceptable', not both (both-
+      │ routing-kinds)
+        ╭─[evals/get-weather.labeled.json:17:5]
+     17 │     "toolsAcceptable": [
+        ·     ─────────────────
+        ╰────
+
+      ⚠ ls-get-weather-1: an edge case asserts that something does not happen
+      │ ('toolsNotCalled', 'responseNotContains', or no tool called) (edge-
+      │ without-negative)
+        ╭─[evals/get-weather.labeled.json:13:4]
+     13 │    "expect": {
+        ·    ────────
+        ╰────
+
+      ⚠ ls-get-weather-1: ids of labeled cases look like 'ls-get-weather-001'
+      │ (id-form)
+       ╭─[evals/get-weather.labeled.json:8:4]
+     8 │    "id": "ls-get-weather-1",
+       ·    ────
+       ╰────
+
+      × ls-get-weather-1: the registry has no tool 'get_wether' (did you mean
+      │ 'get_weather'?) (unknown-tool)
+        ╭─[evals/get-weather.labeled.json:15:6]
+     15 │      "get_wether"
+        ·      ────────────
+        ╰────
+
+    1 files, 1 cases: 0 invalid, 2 errors, 3 warnings
+    ----- stderr -----
+    "#);
+}
+
+#[test]
+fn invalid_ranks_above_errors_above_warnings() {
+    let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    assert_eq!(project.run(["check"]).code, Some(0));
+    project.write("evals/x.golden.json", json!([case("gs-x-001", "m", json!({"toolsCalled": [], "toolsAcceptable": [[]]}))]));
+    assert_eq!(project.run(["check"]).code, Some(1));
+    project.write("evals/y.golden.json", json!([{"id": "gs-y-001"}]));
+    let output = project.run(["check", "--format", "json"]);
+    assert_eq!(output.code, Some(2));
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let invalid: Vec<&Value> = report["issues"].as_array().unwrap().iter().filter(|issue| issue["rule"] == "invalid").collect();
+    assert_eq!(invalid.len(), 2, "{invalid:?}");
+    assert_eq!((&invalid[0]["file"], &invalid[0]["line"]), (&json!("evals/y.golden.json"), &json!(2)));
+}
+
+#[test]
+fn an_edited_regression_case_is_found() {
+    let regression = json!({
+        "id": "rg-x-001", "description": "regression — was empty", "difficulty": "regression",
+        "createdAt": "2026-01-01T00:00:00Z", "bugRef": "#1", "input": {"message": "m"}, "expect": {"responseNonEmpty": true},
+    });
+    let hash = karat_core::canonical::canonical_hash(&regression);
+    let mut file = json!({"metadata": {"caseHashes": {"rg-x-001": hash}}, "cases": [regression]});
+    let project = project().file("evals/x.regression.json", file.clone());
+    assert_eq!(project.run(["check"]).code, Some(0));
+    file["cases"][0]["input"]["message"] = json!("n");
+    project.write("evals/x.regression.json", file);
+    let output = project.run(["check"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("was edited after it was made"), "{}", output.stdout);
+}

@@ -1,0 +1,76 @@
+//! `karat diff`, and baselines.
+
+use serde_json::{Value, json};
+
+use crate::support::{newest_result, ok_case, project, script};
+
+#[test]
+fn what_broke_comes_first() {
+    let project = project()
+        .file("before.json", script(&[("a", "ok"), ("b", "no"), ("c", "ok"), ("d", "ok")]))
+        .file("now.json", json!({"replies": {"a": {"response": "no"}, "b": {"response": "ok"}, "c": {"error": "HTTP 500"}, "d": {"response": "ok"}}}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b"), ok_case("gs-x-003", "c"), ok_case("gs-x-004", "d")]));
+    project.run(["run", "--agent-endpoint", "scripted:before.json"]);
+    let before = newest_result(&project, "evals/results")["runId"].as_str().unwrap().to_owned();
+    let compared = project.run(["run", "--agent-endpoint", "scripted:now.json", "--baseline-run-id", &before]);
+    assert_eq!(compared.code, Some(3));
+    insta::assert_snapshot!(compared.filtered_stdout(), @"
+    ═══ x — golden evals ═══════════════════════════════════════════════════════════
+      ✗ gs-x-001  says a                                                         [TIME]
+        → responseContains: expected 'ok' in response but not found
+      ✓ gs-x-002  says b                                                         [TIME]
+      ! gs-x-003  says c                                                         [TIME]
+        → error: HTTP 500
+      ✓ gs-x-004  says d                                                         [TIME]
+    ────────────────────────────────────────────────────────────────────────────────
+      1 regression since [RUN_ID]
+        ✗ gs-x-001
+      1 new pass: gs-x-002
+      2/4 passed | 1 failed | 1 errored | 0 skipped assertions | [TIME] total
+    ");
+    let result = newest_result(&project, "evals/results");
+    assert_eq!(result["regressions"], json!(["gs-x-001"]));
+    assert_eq!(result["newPasses"], json!(["gs-x-002"]));
+    let now = result["runId"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(project.run(["diff", &before, &now]).filtered(), @"
+    exit: 3
+    ----- stdout -----
+    x — golden evals
+      1 regressions
+        gs-x-001  responseContains: expected 'ok' in response but not found
+      1 new passes
+        gs-x-002  says b
+      1 without a verdict
+        gs-x-003  HTTP 500
+      1 still passing
+
+    ----- stderr -----
+    ");
+    let document: Value = serde_json::from_str(&project.run(["diff", &before, &now, "--format", "json"]).stdout).unwrap();
+    assert_eq!((&document["regressions"], &document["newPasses"]), (&json!(1), &json!(1)));
+    assert_eq!(project.run(["diff", &before, &before]).code, Some(0));
+    insta::assert_snapshot!(project.run(["diff", &before, "nothing"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'nothing' is neither a result file nor a run in [DIR]/evals/results
+    ");
+}
+
+#[test]
+fn a_baseline_can_be_a_file_of_another_runner() {
+    let foreign = json!({
+        "runId": "r-1", "timestamp": "2026-01-01T00:00:00Z", "tier": "golden", "toolName": "x",
+        "metadata": {"toolVersion": "1", "descriptionHash": "a", "registrySize": 1, "evalFileHash": "b"},
+        "stalenessWarnings": [], "regressions": [], "newPasses": [],
+        "cases": [{"id": "gs-x-001", "description": "d", "passed": true, "durationMs": 5}],
+        "summary": {"totalCases": 1, "passed": 1, "failed": 0, "skippedAssertions": 0, "totalDurationMs": 5},
+    });
+    let project = project()
+        .file("a.json", script(&[("m", "no")]))
+        .file("baseline.json", foreign)
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["run", "--agent-endpoint", "scripted:a.json", "--baseline", "baseline.json"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("1 regression since r-1"), "{}", output.stdout);
+}

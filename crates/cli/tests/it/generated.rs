@@ -1,0 +1,67 @@
+//! Files that are made from the code are as the code would make them now.
+//!
+//! `KARAT_UPDATE=1 cargo test -p karat generated` makes them anew.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::project;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_path_buf()
+}
+
+fn assert_fresh(path: &str, fresh: &str) {
+    let path = root().join(path);
+    if std::env::var_os("KARAT_UPDATE").is_some() {
+        std::fs::write(&path, fresh).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == fresh, "{} is stale: run KARAT_UPDATE=1 cargo test -p karat generated", path.display());
+}
+
+#[test]
+fn schemas_are_fresh() {
+    for name in ["case", "config", "result", "script"] {
+        let output = project().run(["schema", name]);
+        assert_eq!(output.code, Some(0));
+        assert_fresh(&format!("schemas/{name}.json"), &output.stdout);
+    }
+}
+
+#[test]
+fn the_command_line_reference_is_fresh() {
+    let mut page = "# Command line\n\nMade from the program's own help; do not edit.\n".to_owned();
+    for verb in ["", "run", "check", "diff", "init", "schema", "completions"] {
+        let mut arguments: Vec<&str> = vec![verb, "--help"];
+        arguments.retain(|argument| !argument.is_empty());
+        let output = project().run(arguments);
+        assert_eq!(output.code, Some(0));
+        let title = format!("karat {verb}");
+        page.push_str(&format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), output.stdout.trim_end()));
+    }
+    assert_fresh("docs/cli.md", &page);
+}
+
+#[test]
+fn the_examples_fit_their_schemas_and_pass() {
+    let validate = |schema: &str, file: &str| {
+        let read = |path: &str| serde_json::from_str(&std::fs::read_to_string(root().join(path)).unwrap()).unwrap();
+        let (schema, value): (serde_json::Value, serde_json::Value) = (read(schema), read(file));
+        let errors: Vec<String> =
+            jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{file}");
+    };
+    validate("schemas/config.json", "examples/weather/karat.json");
+    validate("schemas/script.json", "examples/weather/agent.json");
+    validate("schemas/script.json", "examples/weather/agent-after-a-bad-change.json");
+    validate("schemas/case.json", "examples/weather/evals/get-weather.golden.json");
+    validate("schemas/case.json", "examples/weather/evals/get-weather.labeled.json");
+    let example = root().join("examples/weather");
+    let project = project();
+    let check = project.run(["check".as_ref(), example.as_os_str()]);
+    assert_eq!(check.code, Some(0), "{}", check.both());
+    assert!(check.stdout.contains("0 invalid, 0 errors, 0 warnings"), "{}", check.stdout);
+    let run = project.run(["run".as_ref(), example.as_os_str(), "--output-dir".as_ref(), "results".as_ref()]);
+    assert_eq!(run.code, Some(0), "{}", run.both());
+    assert!(run.stdout.contains("7/7 passed"), "{}", run.stdout);
+}

@@ -1,0 +1,14 @@
+//! The real binary, as a person or a script meets it.
+
+mod check;
+mod conformance;
+mod diff;
+mod generated;
+mod hostile;
+mod init;
+mod interrupt;
+mod run;
+mod secrets;
+mod selection;
+mod support;
+mod tls;

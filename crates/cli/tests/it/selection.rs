@@ -1,0 +1,75 @@
+//! Which cases are run.
+
+use serde_json::{Value, json};
+
+use crate::support::{newest_result, ok_case, project, script};
+use karat_testkit::project::{Output, TempProject};
+
+fn suite() -> TempProject {
+    let labeled = |id: &str, difficulty: &str| {
+        let mut case = ok_case(id, "m");
+        case["difficulty"] = json!(difficulty);
+        case
+    };
+    project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "outputDir": "results"}))
+        .file("a.json", script(&[("m", "ok"), ("bad", "no")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m"), ok_case("gs-x-002", "bad")]))
+        .file("evals/x.labeled.json", json!([labeled("ls-x-001", "edge"), labeled("ls-x-002", "ambiguous")]))
+}
+
+fn ids(output: &Output) -> Vec<String> {
+    let document: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.both()));
+    let suites = document["suites"].as_array().unwrap().iter();
+    suites.flat_map(|suite| suite["cases"].as_array().unwrap()).map(|case| case["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn kinds_of_selection_narrow_each_other() {
+    let project = suite();
+    let run = |arguments: &[&str]| project.run(["run", "--format", "json"].iter().chain(arguments).copied());
+    assert_eq!(ids(&run(&["--id", "gs-x-001", "--id", "ls-x-002"])), ["gs-x-001", "ls-x-002"]);
+    assert_eq!(ids(&run(&["--tier", "labeled"])), ["ls-x-001", "ls-x-002"]);
+    assert_eq!(ids(&run(&["--difficulty", "edge"])), ["ls-x-001"]);
+    assert_eq!(ids(&run(&["--grep", "^says b"])), ["gs-x-002"]);
+    assert_eq!(ids(&run(&["--grep", "-001$", "--tier", "golden"])), ["gs-x-001"]);
+    assert_eq!(ids(&run(&["evals/x.l*.json"])), ["ls-x-001", "ls-x-002"]);
+}
+
+#[test]
+fn nothing_selected_is_no_success() {
+    let project = suite();
+    insta::assert_snapshot!(project.run(["run", "--id", "gs-x-003"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no case has the id 'gs-x-003'
+    hint: did you mean 'gs-x-001'?
+    ");
+    assert_eq!(project.run(["run", "--grep", "nowhere"]).code, Some(4));
+    assert_eq!(project.run(["run", "--tier", "regression"]).code, Some(4));
+    assert_eq!(project.run(["run", "evals/*.none.json"]).code, Some(4));
+    insta::assert_snapshot!(project.run(["run", "--tier", "golde"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --tier cannot be 'golde'
+    hint: did you mean 'golden'?
+    ");
+    project.write("evals/empty.golden.json", json!([]));
+    assert_eq!(project.run(["run", "evals/empty.golden.json"]).code, Some(4));
+}
+
+#[test]
+fn only_failed_follows_the_newest_result_or_the_baseline() {
+    let project = suite();
+    assert_eq!(project.run(["run", "--only-failed"]).code, Some(2));
+    assert_eq!(project.run(["run"]).code, Some(1));
+    let run_id = newest_result(&project, "results")["runId"].as_str().unwrap().to_owned();
+    let run = |arguments: &[&str]| project.run(["run", "--format", "json", "--only-failed"].iter().chain(arguments).copied());
+    assert_eq!(ids(&run(&[])), ["gs-x-002"]);
+    project.write("a.json", script(&[("m", "ok"), ("bad", "ok")]));
+    assert_eq!(ids(&run(&[])), ["gs-x-002"]);
+    assert_eq!(run(&[]).code, Some(4));
+    assert_eq!(ids(&run(&["--baseline-run-id", &run_id])), ["gs-x-002"]);
+}

@@ -1,0 +1,39 @@
+//! Projects and cases that the tests share.
+
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+
+/// Makes an empty project that runs the real binary.
+pub(crate) fn project() -> TempProject {
+    TempProject::new(env!("CARGO_BIN_EXE_karat"))
+}
+
+/// Returns a case whose response must hold "ok".
+pub(crate) fn ok_case(id: &str, message: &str) -> Value {
+    case(id, message, json!({"responseContains": ["ok"]}))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "callers write the expectation in place")]
+pub(crate) fn case(id: &str, message: &str, expect: Value) -> Value {
+    json!({"id": id, "description": format!("says {message}"), "input": {"message": message}, "expect": expect})
+}
+
+/// Returns a script that answers each message with a text.
+pub(crate) fn script(replies: &[(&str, &str)]) -> Value {
+    let replies: serde_json::Map<String, Value> =
+        replies.iter().map(|(message, response)| ((*message).to_owned(), json!({"response": response}))).collect();
+    json!({"replies": replies})
+}
+
+/// Returns the only result file of a run.
+pub(crate) fn only_result(project: &TempProject, folder: &str) -> Value {
+    let files = project.files_in(folder, ".json");
+    assert_eq!(files.len(), 1, "{files:?}");
+    serde_json::from_slice(&std::fs::read(&files[0]).unwrap()).unwrap()
+}
+
+/// Returns the newest result file.
+pub(crate) fn newest_result(project: &TempProject, folder: &str) -> Value {
+    let files = project.files_in(folder, ".json");
+    serde_json::from_slice(&std::fs::read(files.last().expect("a result")).unwrap()).unwrap()
+}
