@@ -8,7 +8,7 @@ use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Pending};
 use karat_core::text::shorten;
 use karat_core::trace::Trace;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, StatusCode, Url};
 use serde_json::Value;
 
@@ -62,9 +62,10 @@ impl HttpAgent {
         request
     }
 
-    async fn exchange(&self, message: &str) -> Result<(StatusCode, HeaderMap, Vec<u8>), String> {
+    async fn exchange(&self, message: &str) -> Result<Exchanged, String> {
         let mut response = self.request(message).send().await.map_err(describe)?;
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let location = response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let limit = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(describe)? {
@@ -73,17 +74,39 @@ impl HttpAgent {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok((status, headers, body))
+        Ok(Exchanged { status, location, body })
     }
 
-    fn read(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Trace, String> {
-        if !status.is_success() {
-            return Err(refusal(status, headers, body));
-        }
+    fn read(&self, exchanged: &Exchanged) -> Result<Trace, String> {
+        let body = exchanged.accepted()?;
         let reply: Value = serde_json::from_slice(body).map_err(|error| {
             format!("the reply is no JSON ({error}): {}", shorten(&String::from_utf8_lossy(body), 120))
         })?;
         self.config.response.trace(&reply)
+    }
+}
+
+/// What came back over the wire.
+struct Exchanged {
+    status: StatusCode,
+    location: Option<String>,
+    body: Vec<u8>,
+}
+
+impl Exchanged {
+    /// Returns the body of a good answer, and says of any other what it was.
+    fn accepted(&self) -> Result<&[u8], String> {
+        if self.status.is_success() {
+            return Ok(&self.body);
+        }
+        let mut text = format!("the agent answered HTTP {}", self.status);
+        if let Some(location) = self.location.as_ref().filter(|_| self.status.is_redirection()) {
+            // Not followed: an evaluation should say what it evaluates, and headers must not go elsewhere.
+            let _ = write!(text, ", which leads to {location}: set that as the endpoint");
+        } else if !self.body.is_empty() {
+            let _ = write!(text, ": {}", shorten(String::from_utf8_lossy(&self.body).trim(), 200));
+        }
+        Err(text)
     }
 }
 
@@ -101,24 +124,13 @@ impl Agent for HttpAgent {
             let start = Instant::now();
             let exchanged = self.exchange(&case.input.message).await;
             let elapsed = start.elapsed();
-            let trace = exchanged.and_then(|(status, headers, body)| self.read(status, &headers, &body));
+            let trace = exchanged.and_then(|exchanged| self.read(&exchanged));
             match trace {
                 Ok(trace) => Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }),
                 Err(message) => Err(AgentError { message, elapsed }),
             }
         })
     }
-}
-
-fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
-    let mut text = format!("the agent answered HTTP {status}");
-    if let Some(location) = headers.get("location").and_then(|value| value.to_str().ok()) {
-        // Not followed: an evaluation should say what it evaluates, and headers must not go elsewhere.
-        let _ = write!(text, ", which leads to {location}: set that as the endpoint");
-    } else if !body.is_empty() {
-        let _ = write!(text, ": {}", shorten(String::from_utf8_lossy(body).trim(), 200));
-    }
-    text
 }
 
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, ClientError> {
@@ -186,6 +198,6 @@ pub async fn fetch(url: &str, headers: &[(String, String)]) -> Result<Vec<u8>, S
         ..HttpConfig::default()
     };
     let agent = HttpAgent::new(url, headers, config).map_err(|error| error.to_string())?;
-    let (status, headers, body) = agent.exchange("").await?;
-    if status.is_success() { Ok(body) } else { Err(refusal(status, &headers, &body)) }
+    let exchanged = agent.exchange("").await?;
+    exchanged.accepted().map(<[u8]>::to_vec)
 }

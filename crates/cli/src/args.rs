@@ -196,9 +196,8 @@ pub(crate) struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The project's folder
-    #[arg(default_value = ".")]
-    pub(crate) folder: PathBuf,
+    /// The project's folder [default: the current one]
+    pub(crate) folder: Option<PathBuf>,
     /// The agent: a URL, or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,

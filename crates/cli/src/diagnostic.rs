@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use karat_core::lint::Severity;
-use karat_core::source::Finding;
+use karat_core::source::{Finding, Position};
 use karat_report::printable;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
@@ -44,7 +44,11 @@ pub(crate) fn render(mut problem: SourceProblem, printer: &Printer) -> String {
         (false, false) => GraphicalTheme::unicode_nocolor(),
         (_, true) => GraphicalTheme::none(),
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(printer.columns).with_links(false);
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(printer.columns)
+        .with_links(false)
+        // Names with hyphens stay whole.
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
     let mut out = String::new();
     let rendered = handler.render_report(&mut out, &problem);
     if rendered.is_err() {
@@ -55,7 +59,8 @@ pub(crate) fn render(mut problem: SourceProblem, printer: &Printer) -> String {
 
 impl SourceProblem {
     pub(crate) fn new(name: &str, text: &Arc<str>, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
-        let source = Excerpt { name: name.to_owned(), text: Arc::clone(text), widest_line: usize::MAX };
+        let position = finding.place.position;
+        let source = Excerpt { name: name.to_owned(), text: Arc::clone(text), position, widest_line: usize::MAX };
         Self { finding, severity, rule, source }
     }
 }
@@ -106,6 +111,8 @@ impl Diagnostic for SourceProblem {
 struct Excerpt {
     name: String,
     text: Arc<str>,
+    /// Where the span begins; to count lines anew for each would take long.
+    position: Position,
     /// A line of a machine-written file can be the whole file.
     widest_line: usize,
 }
@@ -118,27 +125,29 @@ impl SourceCode for Excerpt {
         lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let text = &self.text;
-        let offset = span.offset().min(text.len());
-        let line_start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
-        let line_end = text[offset..].find('\n').map_or(text.len(), |end| offset + end);
         let boundary = |mut at: usize| {
             while !text.is_char_boundary(at) {
                 at -= 1;
             }
             at
         };
+        let offset = span.offset().min(text.len());
         // Without lines around it, only the span's own place is asked for.
         let start = if lines_before + lines_after == 0 {
             offset
-        } else if offset - line_start > self.widest_line / 2 {
-            boundary(offset - self.widest_line / 4)
         } else {
-            line_start
+            let near = boundary(offset.saturating_sub(self.widest_line / 2));
+            match text[near..offset].rfind('\n') {
+                Some(end) => near + end + 1,
+                None if near == 0 => 0,
+                None => boundary(offset - self.widest_line / 4),
+            }
         };
-        let end = boundary(line_end.min(start.saturating_add(self.widest_line)).max(offset));
-        let end = end.max(boundary((offset + span.len()).min(line_end)));
-        let line = text[..start].bytes().filter(|byte| *byte == b'\n').count();
-        let column = text[line_start..start].chars().count();
+        let far = boundary(start.saturating_add(self.widest_line).min(text.len())).max(offset);
+        let end = text[offset..far].find('\n').map_or(far, |end| offset + end);
+        let end = end.max(boundary((offset + span.len()).min(text.len())));
+        let line = self.position.line - 1;
+        let column = (self.position.column - 1).saturating_sub(text[start..offset].chars().count());
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
             &text.as_bytes()[start..end],

@@ -55,6 +55,11 @@ pub trait Ids: Send + Sync {
 /// Turns events into bytes somewhere.
 pub trait Reporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError>;
+
+    /// Shows what was held back; called when no further event is at hand.
+    fn flush(&mut self) -> Result<(), ReportError> {
+        Ok(())
+    }
 }
 
 /// Why a report could not be written.

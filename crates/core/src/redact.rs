@@ -178,7 +178,7 @@ mod tests {
         redactor.add("12345678");
         redactor.add("1234");
         redactor.add("abc");
-        let mut value = json!({"k12345678": [12345678, "x1234y", "abc"], "n": 5});
+        let mut value = json!({"k12345678": [12_345_678, "x1234y", "abc"], "n": 5});
         redactor.value(&mut value);
         assert_eq!(value, json!({"k***": ["***", "x***y", "abc"], "n": 5}));
     }

@@ -45,6 +45,8 @@ pub struct ConsoleReporter {
     headed: bool,
     /// What ended before its turn.
     waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
+    /// What is laid out and not yet printed.
+    held: String,
 }
 
 impl ConsoleReporter {
@@ -57,6 +59,7 @@ impl ConsoleReporter {
             next: 0,
             headed: false,
             waiting: BTreeMap::new(),
+            held: String::new(),
         }
     }
 
@@ -93,7 +96,7 @@ impl ConsoleReporter {
 
 impl Reporter for ConsoleReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
-        let mut out = String::new();
+        let mut out = std::mem::take(&mut self.held);
         match event {
             RunEvent::RunStarted { suites, .. } => self.suites.clone_from(suites),
             RunEvent::CaseFinished { suite, index, result } => {
@@ -110,10 +113,17 @@ impl Reporter for ConsoleReporter {
                 }
             }
         }
-        if out.is_empty() {
+        self.held = out;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ReportError> {
+        if self.held.is_empty() {
             return Ok(());
         }
-        (self.output)(&out).map_err(|source| ReportError { what: "the summary".to_owned(), source })
+        let printed = (self.output)(&self.held);
+        self.held.clear();
+        printed.map_err(|source| ReportError { what: "the summary".to_owned(), source })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The `EvalSuiteResult` files.
 
 use std::collections::HashSet;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::event::RunEvent;

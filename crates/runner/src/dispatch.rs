@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Duration;
 
 use karat_core::assertion::Mode;
 use karat_core::diff::{Change, diff_cases, ids_of};
@@ -12,11 +13,15 @@ use karat_core::result::{CaseResult, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
 use karat_core::text::shorten;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::plan::{Plan, SuitePlan};
 use crate::reporters::Reporters;
 use crate::worker::{Finished, Shared, work};
+
+/// How many cases are reported at a time, and how long the next ones gather; no eye sees the difference.
+const BATCH: usize = 1024;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Runs a plan to its end, or until `cancel` turns true; what finished by then is reported as usual.
 pub async fn run(
@@ -36,7 +41,7 @@ pub async fn run(
         suites: headers.clone(),
         total_cases: units.len(),
     });
-    let (out, mut finished) = mpsc::channel(workers * 2);
+    let (out, mut finished) = mpsc::unbounded_channel();
     let shared =
         Arc::new(Shared { plan, agent, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
     for _ in 0..workers {
@@ -45,12 +50,21 @@ pub async fn run(
     drop(out);
 
     let mut board = Board::new(&shared, headers, timestamp);
-    while let Some(one) = finished.recv().await {
-        board.take(one, reporters);
+    let mut batch = Vec::new();
+    while finished.recv_many(&mut batch, BATCH).await > 0 {
+        for one in batch.drain(..) {
+            board.take(one, reporters);
+        }
+        reporters.flush();
+        // Not to be woken for every case: a fast agent ends thousands in a second.
+        if board.missing > 0 {
+            sleep(PAUSE).await;
+        }
     }
     let interrupted = *cancel.borrow();
     let totals = board.close(reporters, begun, interrupted);
     reporters.emit(&RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
+    reporters.flush();
     totals
 }
 
@@ -68,6 +82,8 @@ struct Board<'b> {
     suites: Vec<SuiteState>,
     /// The first suite that was not reported yet.
     open: usize,
+    /// How many cases have not ended yet.
+    missing: usize,
     timestamp: String,
     totals: RunTotals,
 }
@@ -91,7 +107,7 @@ impl<'b> Board<'b> {
                 header,
             })
             .collect();
-        Self { shared, suites, open: 0, timestamp, totals: RunTotals::default() }
+        Self { shared, suites, open: 0, missing: shared.units.len(), timestamp, totals: RunTotals::default() }
     }
 
     fn take(&mut self, finished: Finished, reporters: &mut Reporters) {
@@ -102,6 +118,7 @@ impl<'b> Board<'b> {
         state.span = Some((begin, Instant::now()));
         state.results[index] = Some(Arc::clone(&result));
         state.missing -= 1;
+        self.missing -= 1;
         reporters.emit(&RunEvent::CaseFinished { suite, index, result });
         while self.suites.get(self.open).is_some_and(|state| state.missing == 0) {
             self.finish_suite(reporters);
@@ -174,8 +191,8 @@ impl<'b> Board<'b> {
             cases.iter().flat_map(|case| &case.details.skipped_tokens).map(String::as_str).collect();
         if !tokens.is_empty() {
             let all = tokens.iter().copied().collect::<Vec<_>>().join(", ");
-            let count = counted(tokens.len(), "token has", "tokens have");
-            warnings.push(format!("{count} no value, so their checks were skipped: {}", shorten(&all, 200)));
+            let count = counted(tokens.len(), "token", "tokens");
+            warnings.push(format!("checks were skipped for {count} without a value: {}", shorten(&all, 200)));
         }
         let reasons: BTreeSet<&str> =
             cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();

@@ -21,10 +21,10 @@ impl Reporters {
     }
 
     pub(crate) fn emit(&mut self, event: &RunEvent) {
-        for reporter in &mut self.reporters {
-            if let Err(error) = reporter.on_event(event) {
-                self.errors.push(error);
-            }
-        }
+        self.errors.extend(self.reporters.iter_mut().filter_map(|reporter| reporter.on_event(event).err()));
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.errors.extend(self.reporters.iter_mut().filter_map(|reporter| reporter.flush().err()));
     }
 }

@@ -35,7 +35,13 @@ pub(crate) struct Finished {
     pub(crate) result: CaseResult,
 }
 
-pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::Sender<Finished>, mut cancel: watch::Receiver<bool>) {
+pub(crate) async fn work(
+    shared: Arc<Shared>,
+    out: mpsc::UnboundedSender<Finished>,
+    mut cancel: watch::Receiver<bool>,
+) {
+    let cancelled = cancel.wait_for(|cancelled| *cancelled);
+    tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
         let Some(&(suite, index)) = shared.units.get(shared.next.fetch_add(1, Ordering::Relaxed)) else {
             return;
@@ -46,14 +52,14 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::Sender<Finished>, mut c
         // Cancelled while asking: the case has not ended, so there is nothing to report.
         let result = tokio::select! {
             biased;
-            _ = cancel.wait_for(|cancelled| *cancelled) => return,
+            _ = &mut cancelled => return,
             result = run_case(&shared, case) => result,
         };
         // Here and not by the dispatcher, so that no case begins in the meantime.
         if shared.plan.fail_fast && !result.passed {
             shared.stop.store(true, Ordering::Relaxed);
         }
-        if out.send(Finished { suite, index, started, result }).await.is_err() {
+        if out.send(Finished { suite, index, started, result }).is_err() {
             return;
         }
     }

@@ -6,7 +6,7 @@ use karat_core::exit::ExitStatus;
 use karat_core::lint::{Lint, LintContext, Severity, lint};
 use karat_core::registry::Registry;
 use karat_core::source::{Finding, Problem, Subject};
-use karat_core::staleness::{CurrentTool, check_staleness};
+use karat_core::staleness::{CurrentTool, Staleness, check_staleness};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -79,36 +79,36 @@ impl Checker<'_> {
             }
         };
         *cases += file.cases.len();
-        let tree: Value = serde_json::from_str(text).unwrap_or_default();
-        let is_bare = tree.is_array();
-        let raw_cases = tree.as_array().or_else(|| tree.get("cases")?.as_array()).map(Vec::as_slice);
+        let prefix = if text.trim_start().starts_with('[') { "" } else { "/cases" };
+        // Only an immutable case must be compared as it was written.
+        let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
+        let tree: Value = if is_hashed { serde_json::from_str(text).unwrap_or_default() } else { Value::Null };
+        let raw_cases = tree.pointer(prefix).and_then(Value::as_array).map(Vec::as_slice);
         let context = LintContext { registry: self.registry, routing_only: self.routing_only, raw_cases };
-        let prefix = if is_bare { "" } else { "/cases" };
-        let mut issues: Vec<Issue> = check_staleness(&file, &CurrentTool::of(&file, self.registry))
+        let stale = check_staleness(&file, &CurrentTool::of(&file, self.registry)).into_iter();
+        let stale = stale.filter(|staleness| staleness.is_stale() || self.registry.is_some()).map(from_staleness);
+        let lints = lint(&file, context).into_iter().map(|lint| from_lint(prefix, lint));
+        Finding::locate_marked(text, stale.chain(lints).collect())
             .into_iter()
-            .filter(|staleness| staleness.is_stale() || self.registry.is_some())
-            .map(|staleness| Issue {
-                rule: STALE.to_owned(),
-                severity: Severity::Warning,
-                finding: locate(text, "/metadata".to_owned(), None, staleness.warning()),
-            })
-            .collect();
-        issues.extend(lint(&file, context).into_iter().map(|lint| from_lint(text, prefix, lint)));
-        issues
+            .map(|(finding, (rule, severity))| Issue { rule: rule.to_owned(), severity, finding })
+            .collect()
     }
 }
 
-fn from_lint(text: &str, prefix: &str, lint: Lint) -> Issue {
+/// What is wrong, by which rule, and how much it matters.
+type Marked = (Problem, (&'static str, Severity));
+
+fn from_staleness(staleness: Staleness) -> Marked {
+    (problem("/metadata".to_owned(), None, staleness.warning()), (STALE, Severity::Warning))
+}
+
+fn from_lint(prefix: &str, lint: Lint) -> Marked {
     let pointer = format!("{prefix}/{}{}", lint.case_index, lint.pointer);
-    Issue {
-        rule: lint.rule.name().to_owned(),
-        severity: lint.rule.severity(),
-        finding: locate(text, pointer, Some(lint.case_id), lint.message),
-    }
+    (problem(pointer, Some(lint.case_id), lint.message), (lint.rule.name(), lint.rule.severity()))
 }
 
-fn locate(text: &str, pointer: String, case_id: Option<String>, message: String) -> Finding {
-    Finding::locate(text, Problem { pointer, subject: Subject::Key, case_id, message, help: None })
+fn problem(pointer: String, case_id: Option<String>, message: String) -> Problem {
+    Problem { pointer, subject: Subject::Key, case_id, message, help: None }
 }
 
 /// All issues, as programs read them.

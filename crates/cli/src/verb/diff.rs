@@ -121,9 +121,10 @@ impl Diff {
             let dash = printer.symbols.dash;
             let title = format!("{} {dash} {} evals", printable(&suite.tool_name), suite.tier);
             let _ = writeln!(out, "{}", palette.bold(title));
+            let count = |change| suite.cases.iter().filter(|case| case.change == change).count();
             let parts = [
-                (Change::Regression, "regressions"),
-                (Change::NewPass, "new passes"),
+                (Change::Regression, if count(Change::Regression) == 1 { "regression" } else { "regressions" }),
+                (Change::NewPass, if count(Change::NewPass) == 1 { "new pass" } else { "new passes" }),
                 (Change::NoVerdict, "without a verdict"),
                 (Change::StillFails, "still failing"),
                 (Change::Added, "added"),
@@ -135,8 +136,7 @@ impl Diff {
                     section(change, &format!("{} {title}", cases.len()), &cases, printer, &mut out);
                 }
             }
-            let same = suite.cases.iter().filter(|case| case.change == Change::StillPasses).count();
-            let _ = writeln!(out, "  {same} still passing");
+            let _ = writeln!(out, "  {} still passing", count(Change::StillPasses));
             if suite.eval_file_changed {
                 let warning = palette.doubtful(printer.symbols.warning);
                 let _ = writeln!(out, "  {warning} the eval file changed between the runs");

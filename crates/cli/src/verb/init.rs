@@ -17,16 +17,18 @@ const DEFAULT_TOOL: &str = "get_weather";
 const DEFAULT_MESSAGE: &str = "What's the weather in Paris?";
 
 pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let folder = environment.current_dir.join(&args.folder);
+    let here = &environment.current_dir;
+    let folder = args.folder.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
     let interactive = !args.yes && environment.stdin_is_terminal && environment.stderr_is_terminal;
     let ask = |given: &Option<String>, question: &str, default: &str| match given {
         Some(answer) => Ok(answer.clone()),
         None if interactive => inquire::Text::new(question).with_default(default).prompt().map_err(asked),
         None => Ok(default.to_owned()),
     };
+    let shown = |path: &Path| path.strip_prefix(here).unwrap_or(path).display().to_string();
     let config_path = folder.join("karat.json");
     if config_path.exists() {
-        return Err(Failure::invalid(format!("{} is there already, and is left as it is", config_path.display())));
+        return Err(Failure::invalid(format!("{} is there already, and is left as it is", shown(&config_path))));
     }
     let endpoint = ask(&args.agent_endpoint, "Your agent's URL:", DEFAULT_ENDPOINT)?;
     let tool = ask(&args.tool, "The first tool to test:", DEFAULT_TOOL)?;
@@ -37,11 +39,10 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
     let stem = tool.replace('_', "-");
     let eval_path = folder.join("evals").join(format!("{stem}.golden.json"));
     if eval_path.exists() {
-        return Err(Failure::invalid(format!("{} is there already, and is left as it is", eval_path.display())));
+        return Err(Failure::invalid(format!("{} is there already, and is left as it is", shown(&eval_path))));
     }
     write_new(&eval_path, &first_case(&tool, &stem, &message))?;
     write_new(&config_path, &config(&endpoint))?;
-    let shown = |path: &Path| path.strip_prefix(&environment.current_dir).unwrap_or(path).display().to_string();
     let next = format!(
         "wrote {}\nwrote {}\n\nNext: put values that only the tool can know into 'responseContains', then\n  karat check\n  karat run\n",
         shown(&config_path),

@@ -33,8 +33,9 @@ fn suite() {
 fn every_file_is_played() {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".json"))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
         .collect();
     names.sort();
     assert_eq!(names, ["params.json", "response.json", "routing.json", "suite.json", "tokens.json"]);

@@ -26,9 +26,10 @@ fn succeeded(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
     }
     if let Some(silent) = calls.iter().find(|call| call.success.is_none()) {
         tally.warn(format!("noToolErrors: the agent does not say whether '{}' succeeded", silent.name));
-        return Check::Skipped;
     }
-    Check::Held
+    // A call that says nothing is passed over; when none says anything, there is nothing to check.
+    let is_silent = !calls.is_empty() && calls.iter().all(|call| call.success.is_none());
+    if is_silent { Check::Skipped } else { Check::Held }
 }
 
 fn stubbed(evidence: Evidence<'_>) -> Check {

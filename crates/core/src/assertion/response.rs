@@ -12,10 +12,15 @@ pub(super) fn non_empty(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlo
     if evidence.case.expect.response_non_empty != Some(true) {
         return ControlFlow::Continue(());
     }
-    let check = Check::from_bool(!evidence.trace.response.trim().is_empty(), || {
+    let check = Check::from_bool(!evidence.trace.response.chars().all(is_white_space), || {
         "expected a response but it is empty".to_owned()
     });
     tally.record(Field::ResponseNonEmpty, check)
+}
+
+/// Tells whether ECMAScript's `trim` takes a character away.
+fn is_white_space(character: char) -> bool {
+    character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
 
 pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
@@ -65,7 +70,7 @@ pub(super) fn not_contains(evidence: Evidence<'_>, tally: &mut Tally) -> Control
                 Check::Skipped
             }
             Resolved::Text(text) => Check::from_bool(!evidence.trace.response.contains(&text), || {
-                format!("found '{text}' in response, expected it not to be there")
+                format!("found '{text}' in response but expected it not to be there")
             }),
         };
         tally.record_item(Field::ResponseNotContains, index, check)?;

@@ -67,15 +67,15 @@ impl Tally {
 
     /// Counts a check; breaks when the case is decided.
     pub(super) fn record(&mut self, field: Field, check: Check) -> ControlFlow<()> {
-        self.record_at(field, field.pointer(), check)
+        self.record_at(field, None, check)
     }
 
     /// Counts a check on one element of a list.
     pub(super) fn record_item(&mut self, field: Field, index: usize, check: Check) -> ControlFlow<()> {
-        self.record_at(field, format!("{}/{index}", field.pointer()), check)
+        self.record_at(field, Some(index), check)
     }
 
-    fn record_at(&mut self, field: Field, pointer: String, check: Check) -> ControlFlow<()> {
+    fn record_at(&mut self, field: Field, index: Option<usize>, check: Check) -> ControlFlow<()> {
         match check {
             Check::Held => self.verdict.assertions_run += 1,
             Check::Skipped => self.verdict.assertions_skipped += 1,
@@ -83,6 +83,7 @@ impl Tally {
                 self.verdict.assertions_run += 1;
                 let assertion = field.name().to_owned();
                 let message = format!("{field}: {what}");
+                let pointer = index.map_or_else(|| field.pointer(), |index| format!("{}/{index}", field.pointer()));
                 self.verdict.failures.push(Failure { assertion, message, pointer });
                 if !self.strictness.all_failures {
                     return ControlFlow::Break(());

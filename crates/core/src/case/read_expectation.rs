@@ -24,7 +24,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         response_non_empty: object.optional("responseNonEmpty", path, problems, read_bool),
         response_contains: object.optional("responseContains", path, problems, read_strings),
         response_contains_any: object.optional("responseContainsAny", path, problems, |value, path, problems| {
-            read_array(value, path, problems, read_group)
+            read_array(value, path, problems, read_strings)
         }),
         response_not_contains: object.optional("responseNotContains", path, problems, read_strings),
         response_matches: object.optional("responseMatches", path, problems, |value, path, problems| {
@@ -116,15 +116,6 @@ fn read_acceptable(value: &Value, path: &Path<'_>, problems: &mut Problems) -> O
         return None;
     }
     Some(sets)
-}
-
-fn read_group(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
-    let group = read_strings(value, path, problems)?;
-    if group.is_empty() {
-        problems.at(path, format!("{} is an empty group, which nothing can satisfy", path.name()));
-        return None;
-    }
-    Some(group)
 }
 
 fn read_pair(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<(String, String)> {

@@ -67,15 +67,21 @@ impl Finding {
 
     /// Finds the places of many problems, in the order of the text, which is walked once.
     pub fn locate_all(text: &str, problems: Vec<Problem>) -> Vec<Self> {
+        let unmarked = problems.into_iter().map(|problem| (problem, ())).collect();
+        Self::locate_marked(text, unmarked).into_iter().map(|(finding, ())| finding).collect()
+    }
+
+    /// Finds the places of many problems as [`Self::locate_all`] does; each keeps what it came with.
+    pub fn locate_marked<M>(text: &str, problems: Vec<(Problem, M)>) -> Vec<(Self, M)> {
         let mut locator = Locator::new(text);
-        let locate = |problem| (range_of(&mut locator, &problem), problem);
-        let mut located: Vec<(Range<usize>, Problem)> = problems.into_iter().map(locate).collect();
-        located.sort_by_key(|(range, _)| range.start);
+        let mut located: Vec<(Range<usize>, Problem, M)> =
+            problems.into_iter().map(|(problem, mark)| (range_of(&mut locator, &problem), problem, mark)).collect();
+        located.sort_by_key(|(range, _, _)| range.start);
         let (mut offset, mut position) = (0, Position::START);
-        let find = |(range, problem): (Range<usize>, Problem)| {
+        let find = |(range, problem, mark): (Range<usize>, Problem, M)| {
             position = position.behind(&text[offset..range.start]);
             offset = range.start;
-            Self::new(Place { range, position }, problem)
+            (Self::new(Place { range, position }, problem), mark)
         };
         located.into_iter().map(find).collect()
     }

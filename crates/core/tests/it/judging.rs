@@ -1,0 +1,1081 @@
+//! Judging: what holds, what fails with which words, what is skipped, and laws over anything at all.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use karat_core::assertion::{Evidence, Failure, Field, Mode, Strictness, Verdict, judge};
+use karat_core::case::{
+    CallSelector, Case, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
+};
+use karat_core::registry::{Registry, Tool};
+use karat_core::token::TokenSources;
+use karat_core::tokenizer::Tokenizer;
+use karat_core::trace::{ToolCall, Trace, Usage};
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Map, Value, json};
+
+const FIRST: Strictness = Strictness { all_failures: false, fail_vacuous: false };
+const ALL: Strictness = Strictness { all_failures: true, fail_vacuous: false };
+const STRICT: Strictness = Strictness { all_failures: true, fail_vacuous: true };
+
+/// A case, an answer to it and what else the judge looks at, all as JSON.
+#[derive(Clone)]
+struct Scene(Value);
+
+impl Scene {
+    fn new(expect: Value, trace: Value) -> Self {
+        let members = [("expect".to_owned(), expect), ("trace".to_owned(), trace)];
+        Self(Value::Object(members.into_iter().collect()))
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0[key] = value.into();
+        self
+    }
+
+    fn case(&self) -> Case {
+        let mut case = json!({ "id": "gs-x-001", "input": { "message": "How warm is it in Tokyo?" } });
+        let own = self.0.get("case").and_then(Value::as_object).cloned().unwrap_or_default();
+        case.as_object_mut().expect("a case is an object").extend(own);
+        case["expect"] = self.0["expect"].clone();
+        let text = json!([case]).to_string();
+        let file = EvalFile::read(text.as_bytes(), Origin { file_name: "x.golden.json" });
+        file.unwrap_or_else(|invalid| panic!("{:?}", invalid.findings)).cases.remove(0)
+    }
+
+    fn trace(&self) -> Trace {
+        let trace = &self.0["trace"];
+        Trace {
+            response: trace["response"].as_str().unwrap_or_default().to_owned(),
+            tool_calls: trace
+                .get("toolCalls")
+                .map(|calls| serde_json::from_value(calls.clone()).expect("calls"))
+                .unwrap_or_default(),
+            usage: trace.get("usage").map(|usage| serde_json::from_value(usage.clone()).expect("usage")),
+            latency_ms: trace["latencyMs"].as_f64().unwrap_or_default(),
+            ..Trace::default()
+        }
+    }
+
+    fn registry(&self) -> Option<Registry> {
+        let tool = |tool: &Value| Tool {
+            name: tool["name"].as_str().expect("a tool has a name").to_owned(),
+            input_schema: tool.get("inputSchema").cloned(),
+            ..Tool::default()
+        };
+        let tools = self.0.get("registry")?.as_array().expect("a list of tools").iter().map(tool).collect();
+        Some(Registry { tools })
+    }
+
+    fn judge(&self, strictness: Strictness) -> Verdict {
+        let mode = match self.0.get("mode").and_then(Value::as_str) {
+            None => Mode::Endpoint,
+            Some("stubbed") => Mode::Stubbed,
+            Some("routingOnly") => Mode::RoutingOnly,
+            Some(other) => panic!("no such mode: {other}"),
+        };
+        let tokenizer = self.0.get("tokenizer").and_then(Value::as_str).unwrap_or("o200k_base");
+        let tokens = TokenSources { seed: self.0.get("seed").cloned(), snapshot: self.0.get("snapshot").cloned() };
+        let (case, trace, registry) = (self.case(), self.trace(), self.registry());
+        let evidence = Evidence {
+            case: &case,
+            trace: &trace,
+            mode,
+            tokens: &tokens,
+            registry: registry.as_ref(),
+            tokenizer: Tokenizer::from_name(tokenizer).expect("a tokenizer"),
+        };
+        judge(evidence, strictness)
+    }
+
+    /// What came of the one check that the case makes.
+    fn outcome(&self) -> Outcome {
+        let verdict = self.judge(ALL);
+        match (verdict.assertions_run, verdict.assertions_skipped, verdict.failures.len()) {
+            (1, 0, 0) => Outcome::Holds,
+            (1, 0, 1) => Outcome::Fails,
+            (0, 1, 0) => Outcome::Skipped,
+            (0, 0, 0) => Outcome::Nothing,
+            other => panic!("more than one check: {other:?}"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Holds,
+    Fails,
+    Skipped,
+    /// There was nothing to check.
+    Nothing,
+}
+
+use Outcome::{Fails, Holds, Nothing, Skipped};
+
+/// Calls of tools by name, all of which succeeded.
+fn calls(names: &[&str]) -> Value {
+    names.iter().map(|name| json!({ "name": name, "success": true })).collect()
+}
+
+fn messages(verdict: &Verdict) -> Vec<&str> {
+    verdict.failures.iter().map(|failure| failure.message.as_str()).collect()
+}
+
+// The corpus of failures.
+
+#[expect(clippy::disallowed_methods, reason = "a test of files reads files")]
+fn examples_of(path: &Path) -> Vec<Scene> {
+    let document: Value = serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON");
+    document["examples"].as_array().expect("a list of examples").iter().cloned().map(Scene).collect()
+}
+
+#[rstest]
+fn failures_say_what_was_expected_and_what_was_found(#[files("tests/it/corpus/fails/*.json")] path: PathBuf) {
+    for scene in examples_of(&path) {
+        let name = &scene.0["name"];
+        let strict = scene.0.get("strict").is_some();
+        let verdict = scene.judge(if strict { STRICT } else { ALL });
+        let found: Value = verdict.failures.iter().map(|failure| json!([failure.pointer, failure.message])).collect();
+        assert_eq!(found, scene.0["failures"], "{name}");
+        for Failure { assertion, message, pointer } in &verdict.failures {
+            assert!(message.starts_with(&format!("{assertion}: ")), "{name}: {message}");
+            let case = json!({ "expect": scene.0["expect"] });
+            assert!(case.pointer(pointer).is_some(), "{name}: nothing at {pointer}");
+        }
+        let first = scene.judge(Strictness { all_failures: false, fail_vacuous: strict });
+        assert_eq!(first.failures, verdict.failures[..1], "{name}");
+    }
+}
+
+#[test]
+fn every_field_has_an_example_of_its_failure() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus/fails");
+    let failing: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .flat_map(|entry| examples_of(&entry.unwrap().path()))
+        .flat_map(|scene| scene.judge(ALL).failures)
+        .map(|failure| failure.assertion)
+        .collect();
+    let fields: BTreeSet<String> = Field::ALL.into_iter().map(|field| field.name().to_owned()).collect();
+    assert_eq!(failing, fields);
+}
+
+// Routing.
+
+#[rstest]
+#[case(&["a"], &["a"], [true, true, true, true])]
+#[case(&[], &[], [true, true, true, true])]
+#[case(&[], &["a"], [false, false, true, true])]
+#[case(&["a"], &[], [false, false, false, false])]
+#[case(&["a"], &["A"], [false, false, false, false])]
+#[case(&["a", "b"], &["a", "b"], [true, true, true, true])]
+#[case(&["a", "b"], &["b", "a"], [false, true, false, true])]
+#[case(&["a", "b"], &["a", "x", "b"], [false, false, true, true])]
+#[case(&["a", "b"], &["b", "x", "a"], [false, false, false, true])]
+#[case(&["a", "a"], &["a"], [false, false, false, false])]
+#[case(&["a"], &["a", "a"], [false, false, true, true])]
+#[case(&["a", "a"], &["a", "b", "a"], [false, false, true, true])]
+#[case(&["a", "b", "a"], &["a", "a", "b"], [false, true, false, true])]
+fn tools_called(#[case] expected: &[&str], #[case] actual: &[&str], #[case] held: [bool; 4]) {
+    for (way, held) in ["exact", "anyOrder", "inOrder", "includes"].into_iter().zip(held) {
+        let scene = Scene::new(
+            json!({ "toolsCalled": expected, "toolsCalledMatch": way }),
+            json!({ "toolCalls": calls(actual) }),
+        );
+        assert_eq!(scene.outcome(), if held { Holds } else { Fails }, "{way}");
+    }
+    let default = Scene::new(json!({ "toolsCalled": expected }), json!({ "toolCalls": calls(actual) }));
+    assert_eq!(default.outcome(), if held[0] { Holds } else { Fails }, "exact is the default");
+}
+
+#[rstest]
+#[case(json!([["a"]]), &["a"], Holds)]
+#[case(json!([["a"]]), &["a", "a", "a"], Holds)]
+#[case(json!([["a", "a"]]), &["a"], Holds)]
+#[case(json!([["a"], ["b", "a"]]), &["a", "b", "a"], Holds)]
+#[case(json!([["a"], ["b"]]), &["a", "b"], Fails)]
+#[case(json!([["a", "b"]]), &["a"], Fails)]
+#[case(json!([["a"]]), &[], Fails)]
+#[case(json!([["__none__"]]), &[], Holds)]
+#[case(json!([[]]), &[], Holds)]
+#[case(json!([["__none__"]]), &["a"], Fails)]
+#[case(json!([[]]), &["a"], Fails)]
+#[case(json!([["a"], ["__none__"]]), &[], Holds)]
+#[case(json!([["a"], ["__none__"]]), &["a"], Holds)]
+#[case(json!([["a"], ["__none__"]]), &["b"], Fails)]
+fn tools_acceptable(#[case] sets: Value, #[case] actual: &[&str], #[case] outcome: Outcome) {
+    let scene = Scene::new(json!({ "toolsAcceptable": sets }), json!({ "toolCalls": calls(actual) }));
+    assert_eq!(scene.outcome(), outcome);
+}
+
+#[rstest]
+#[case(&["a"], &["b"], Holds)]
+#[case(&["a"], &["b", "a"], Fails)]
+#[case(&["a"], &["A", "ab"], Holds)]
+#[case(&[], &["a"], Nothing)]
+fn tools_not_called(#[case] forbidden: &[&str], #[case] actual: &[&str], #[case] outcome: Outcome) {
+    let scene = Scene::new(json!({ "toolsNotCalled": forbidden }), json!({ "toolCalls": calls(actual) }));
+    assert_eq!(scene.outcome(), outcome);
+}
+
+// Parameters.
+
+/// Three calls: the second is of another tool.
+fn weather_calls() -> Value {
+    json!([
+        { "name": "t", "params": { "city": "Tokyo", "days": 1, "unit": "C" } },
+        { "name": "u", "params": { "city": "Cairo" } },
+        { "name": "t", "params": { "city": "Oslo", "days": 2, "deep": { "k": [1.0, "x"] }, "no": null } }
+    ])
+}
+
+#[rstest]
+// The first call is the default.
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Tokyo" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "tokyo" }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Oslo" }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Oslo", "call": "last" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Tokyo", "call": "last" }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Oslo", "call": "any" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Cairo", "call": "any" }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Tokyo", "call": "all" }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": ["Oslo", "Tokyo"], "call": "all" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Tokyo", "call": 0 }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Oslo", "call": 1 }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Oslo", "call": 2 }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Oslo", "call": 2, "optional": true }), Fails)]
+// Text form on both sides.
+#[case(json!({ "paramName": "days", "assertion": "equals", "value": "1" }), Holds)]
+#[case(json!({ "paramName": "days", "assertion": "equals", "value": 1.0 }), Holds)]
+#[case(json!({ "paramName": "days", "assertion": "equals", "value": true }), Fails)]
+#[case(json!({ "paramName": "deep", "assertion": "equals", "value": { "k": [1, "x"] }, "call": "last" }), Holds)]
+#[case(json!({ "paramName": "deep", "assertion": "equals", "value": "{\"k\":[1,\"x\"]}", "call": "last" }), Holds)]
+#[case(json!({ "paramName": "deep", "assertion": "contains", "value": "[1,\"x\"]", "call": "last" }), Holds)]
+#[case(json!({ "paramName": "deep", "assertion": "contains", "value": [1, "x"], "call": "last" }), Holds)]
+#[case(json!({ "paramName": "deep", "assertion": "matches", "value": "^\\{.*\\}$", "call": "last" }), Holds)]
+#[case(json!({ "paramName": "days", "assertion": "oneOf", "value": [3, "1"] }), Holds)]
+#[case(json!({ "paramName": "days", "assertion": "oneOf", "value": [3, 4] }), Fails)]
+// Null is a value, and its text is `null`.
+#[case(json!({ "paramName": "no", "assertion": "exists", "call": "last" }), Holds)]
+#[case(json!({ "paramName": "no", "assertion": "notExists", "call": "last" }), Fails)]
+#[case(json!({ "paramName": "no", "assertion": "equals", "value": "null", "call": "last" }), Holds)]
+#[case(json!({ "paramName": "no", "assertion": "equals", "value": null, "call": "last" }), Holds)]
+// Contains and matches are anywhere in the text.
+#[case(json!({ "paramName": "city", "assertion": "contains", "value": "oky" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "contains", "value": "" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "contains", "value": "OKY" }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "matches", "value": "o.y" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "matches", "value": "^o" }), Fails)]
+// What is absent fails, but for `notExists`, unless it is optional.
+#[case(json!({ "paramName": "deep", "assertion": "exists" }), Fails)]
+#[case(json!({ "paramName": "deep", "assertion": "notExists" }), Holds)]
+#[case(json!({ "paramName": "deep", "assertion": "contains", "value": "" }), Fails)]
+#[case(json!({ "paramName": "deep", "assertion": "matches", "value": "" }), Fails)]
+#[case(json!({ "paramName": "deep", "assertion": "equals", "value": "undefined" }), Fails)]
+#[case(json!({ "paramName": "deep", "assertion": "equals", "value": "x", "optional": true }), Holds)]
+#[case(json!({ "paramName": "deep", "assertion": "exists", "optional": true }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "x", "optional": true }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "notExists", "optional": true }), Fails)]
+#[case(json!({ "paramName": "unit", "assertion": "exists", "call": "all" }), Fails)]
+#[case(json!({ "paramName": "unit", "assertion": "exists", "call": "all", "optional": true }), Holds)]
+#[case(json!({ "paramName": "unit", "assertion": "equals", "value": "F", "call": "any", "optional": true }), Holds)]
+#[case(json!({ "paramName": "unit", "assertion": "notExists", "call": "any" }), Holds)]
+#[case(json!({ "paramName": "unit", "assertion": "notExists", "call": "all" }), Fails)]
+// A tool that was never called is the routing's matter.
+#[case(json!({ "tool": "never", "paramName": "p", "assertion": "exists" }), Skipped)]
+#[case(json!({ "tool": "never", "paramName": "p", "assertion": "notExists", "call": 5 }), Skipped)]
+#[case(json!({ "tool": "T", "paramName": "city", "assertion": "exists" }), Skipped)]
+// Tokens.
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "{{seed:city}}" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "{{seed:nope}}" }), Skipped)]
+#[case(json!({ "paramName": "city", "assertion": "equals", "value": "Tokyo{{seed:nope}}" }), Skipped)]
+#[case(json!({ "paramName": "deep", "assertion": "equals", "value": "{{seed:nope}}" }), Skipped)]
+#[case(json!({ "paramName": "city", "assertion": "exists", "value": "{{seed:nope}}" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": "{{seed:cities}}" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": "{{seed:city}}" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": "{{seed:nope}}" }), Skipped)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": "{{seed:none}}" }), Skipped)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": ["{{seed:nope}}"] }), Skipped)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": ["{{seed:nope}}", "Oslo"] }), Fails)]
+#[case(json!({ "paramName": "city", "assertion": "oneOf", "value": ["{{seed:nope}}", "{{seed:city}}"] }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "matches", "value": "^{{seed:city}}$" }), Holds)]
+#[case(json!({ "paramName": "city", "assertion": "matches", "value": "{{seed:nope}}(" }), Skipped)]
+#[case(json!({ "paramName": "city", "assertion": "matches", "value": "{{seed:broken}}" }), Fails)]
+fn tool_params(#[case] mut assertion: Value, #[case] outcome: Outcome) {
+    if assertion.get("tool").is_none() {
+        assertion["tool"] = "t".into();
+    }
+    let scene = Scene::new(json!({ "toolParams": [assertion] }), json!({ "toolCalls": weather_calls() }))
+        .with("seed", json!({ "city": "Tokyo", "cities": ["Oslo", "Tokyo"], "none": [], "broken": "(" }));
+    assert_eq!(scene.outcome(), outcome);
+}
+
+#[test]
+fn a_pattern_that_a_token_breaks_says_so() {
+    let expect =
+        json!({ "toolParams": [{ "tool": "t", "paramName": "city", "assertion": "matches", "value": "{{seed:b}}" }] });
+    let scene = Scene::new(expect, json!({ "toolCalls": weather_calls() })).with("seed", json!({ "b": "(" }));
+    let verdict = scene.judge(FIRST);
+    assert!(messages(&verdict)[0].starts_with("toolParams: t.city: /(/ is not a regular expression: "));
+}
+
+#[test]
+fn a_long_value_is_shown_cut() {
+    let expect = json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "equals", "value": "x" }] });
+    let trace = json!({ "toolCalls": [{ "name": "t", "params": { "p": "é".repeat(100_000) } }] });
+    let verdict = Scene::new(expect, trace).judge(FIRST);
+    let message = messages(&verdict)[0];
+    assert!(message.ends_with("é…'"), "{message}");
+    assert!(message.chars().count() < 300);
+}
+
+// Calls.
+
+#[rstest]
+#[case(json!([]), Holds)]
+#[case(json!([{ "name": "a", "success": true }]), Holds)]
+#[case(json!([{ "name": "a", "success": true }, { "name": "b", "success": false }]), Fails)]
+#[case(json!([{ "name": "a" }]), Skipped)]
+#[case(json!([{ "name": "a" }, { "name": "b", "success": false }]), Fails)]
+fn no_tool_errors_of_an_endpoint(#[case] made: Value, #[case] outcome: Outcome) {
+    let trace = json!({ "toolCalls": made });
+    let scene = Scene::new(json!({ "noToolErrors": true }), trace.clone());
+    assert_eq!(scene.outcome(), outcome);
+    let stubbed_file = scene.with("case", json!({ "stubs": {} }));
+    assert_eq!(stubbed_file.outcome(), outcome, "stubs do not apply to an endpoint");
+    assert_eq!(Scene::new(json!({ "noToolErrors": false }), trace).outcome(), Nothing);
+}
+
+#[test]
+fn a_call_that_does_not_say_whether_it_succeeded_is_warned_of() {
+    let scene = Scene::new(json!({ "noToolErrors": true }), json!({ "toolCalls": [{ "name": "a" }] }));
+    assert_eq!(scene.judge(FIRST).warnings, ["noToolErrors: the agent does not say whether 'a' succeeded"]);
+    let said = Scene::new(json!({ "noToolErrors": true }), json!({ "toolCalls": calls(&["a"]) }));
+    assert_eq!(said.judge(FIRST).warnings, Vec::<String>::new());
+}
+
+#[rstest]
+#[case(json!({ "a": { "t": 1 } }), &["a", "a"], Holds)]
+#[case(json!({ "a": null }), &["a"], Holds)]
+#[case(json!({ "a": null }), &["b"], Fails)]
+#[case(json!({ "a": null }), &[], Holds)]
+#[case(json!({}), &["a"], Fails)]
+#[case(json!({}), &[], Holds)]
+fn no_tool_errors_of_stubs(#[case] stubs: Value, #[case] made: &[&str], #[case] outcome: Outcome) {
+    // Whether a call succeeded means nothing here: only the stubs do.
+    for success in [json!(true), json!(false), Value::Null] {
+        let made: Value = made.iter().map(|name| json!({ "name": name, "success": success })).collect();
+        let scene = Scene::new(json!({ "noToolErrors": true }), json!({ "toolCalls": made }))
+            .with("case", json!({ "stubs": stubs }))
+            .with("mode", "stubbed");
+        assert_eq!(scene.outcome(), outcome);
+    }
+}
+
+#[test]
+fn no_tool_errors_of_routing_is_neither_run_nor_skipped() {
+    let trace = json!({ "toolCalls": [{ "name": "a", "success": false }] });
+    let scene = Scene::new(json!({ "noToolErrors": true }), trace).with("mode", "routingOnly");
+    assert_eq!(scene.outcome(), Nothing);
+    let verdict = scene.judge(FIRST);
+    assert!(verdict.vacuous && verdict.passed());
+    assert_eq!(verdict.warnings, Vec::<String>::new());
+}
+
+#[rstest]
+#[case(&["a", "b"], Holds)]
+#[case(&["a", "x", "b", "a"], Holds)]
+#[case(&["b", "a"], Fails)]
+#[case(&["b", "a", "b"], Fails)]
+#[case(&["b"], Fails)]
+#[case(&["a"], Skipped)]
+#[case(&[], Skipped)]
+fn tool_order(#[case] made: &[&str], #[case] outcome: Outcome) {
+    let scene = Scene::new(json!({ "toolOrder": [["a", "b"]] }), json!({ "toolCalls": calls(made) }));
+    assert_eq!(scene.outcome(), outcome);
+}
+
+#[rstest]
+#[case(json!({ "minToolCalls": 0 }), 0, Holds)]
+#[case(json!({ "minToolCalls": 2 }), 1, Fails)]
+#[case(json!({ "minToolCalls": 2 }), 2, Holds)]
+#[case(json!({ "maxToolCalls": 0 }), 0, Holds)]
+#[case(json!({ "maxToolCalls": 0 }), 1, Fails)]
+#[case(json!({ "maxToolCalls": 2 }), 2, Holds)]
+#[case(json!({ "maxToolCalls": 2 }), 3, Fails)]
+fn numbers_of_calls(#[case] expect: Value, #[case] count: usize, #[case] outcome: Outcome) {
+    let scene = Scene::new(expect, json!({ "toolCalls": calls(&vec!["same"; count]) }));
+    assert_eq!(scene.outcome(), outcome);
+}
+
+#[rstest]
+#[case(json!([{ "name": "t", "params": { "days": 2 } }]), Holds)]
+#[case(json!([{ "name": "t", "params": { "days": 2.0 } }]), Holds)]
+#[case(json!([{ "name": "t", "params": { "days": "2" } }]), Fails)]
+#[case(json!([{ "name": "t", "params": {} }]), Fails)]
+#[case(json!([{ "name": "t", "params": { "days": 2, "more": 1 } }]), Fails)]
+#[case(json!([{ "name": "free", "params": { "anything": [] } }]), Holds)]
+#[case(json!([{ "name": "T", "params": { "days": 2 } }]), Fails)]
+#[case(json!([{ "name": "t", "params": { "days": 2 } }, { "name": "unknown" }]), Fails)]
+#[case(json!([{ "name": "loop", "params": { "x": 1 } }]), Holds)]
+#[case(json!([]), Holds)]
+fn arguments_fit_the_registry(#[case] made: Value, #[case] outcome: Outcome) {
+    let days = json!({
+        "type": "object", "properties": { "days": { "type": "integer" } }, "required": ["days"], "additionalProperties": false
+    });
+    let scene = Scene::new(json!({ "toolArgsValid": true }), json!({ "toolCalls": made }));
+    let known = scene.clone().with(
+        "registry",
+        json!([{ "name": "t", "inputSchema": days }, { "name": "free" }, { "name": "loop", "inputSchema": { "$ref": "#" } }]),
+    );
+    assert_eq!(known.outcome(), outcome);
+    assert_eq!(scene.outcome(), Skipped, "there is nothing to check by");
+    assert_eq!(scene.judge(FIRST).warnings, ["toolArgsValid: there is no tool registry to take the schemas from"]);
+}
+
+// Responses.
+
+#[rstest]
+#[case("", Fails)]
+#[case(" \n\t\r\u{2003}", Fails)]
+#[case("\u{200b}", Holds)]
+#[case("0", Holds)]
+fn response_non_empty(#[case] response: &str, #[case] outcome: Outcome) {
+    let trace = json!({ "response": response });
+    assert_eq!(Scene::new(json!({ "responseNonEmpty": true }), trace.clone()).outcome(), outcome);
+    assert_eq!(Scene::new(json!({ "responseNonEmpty": false }), trace).outcome(), Nothing);
+}
+
+#[rstest]
+#[case(json!({ "responseContains": ["kyo"] }), Holds)]
+#[case(json!({ "responseContains": ["KYO"] }), Fails)]
+#[case(json!({ "responseContains": [""] }), Holds)]
+#[case(json!({ "responseContains": ["{{seed:city}}, "] }), Holds)]
+#[case(json!({ "responseContains": ["{{seed:nope}}"] }), Skipped)]
+#[case(json!({ "responseContains": ["Tokyo {{seed:nope}}"] }), Skipped)]
+#[case(json!({ "responseContains": ["{{ seed:city }}"] }), Fails)]
+#[case(json!({ "responseContains": [] }), Nothing)]
+#[case(json!({ "responseContainsAny": [["Oslo", "Tokyo"]] }), Holds)]
+#[case(json!({ "responseContainsAny": [["Oslo", "tokyo"]] }), Fails)]
+#[case(json!({ "responseContainsAny": [["{{seed:nope}}", "Tokyo"]] }), Holds)]
+#[case(json!({ "responseContainsAny": [["{{seed:nope}}", "Oslo"]] }), Fails)]
+#[case(json!({ "responseContainsAny": [["{{seed:nope}}", "{{snapshot:x}}"]] }), Skipped)]
+#[case(json!({ "responseContainsAny": [] }), Nothing)]
+#[case(json!({ "responseNotContains": ["Oslo"] }), Holds)]
+#[case(json!({ "responseNotContains": ["tokyo"] }), Holds)]
+#[case(json!({ "responseNotContains": ["Tokyo"] }), Fails)]
+#[case(json!({ "responseNotContains": [""] }), Fails)]
+#[case(json!({ "responseNotContains": ["{{seed:city}}"] }), Fails)]
+#[case(json!({ "responseNotContains": ["{{seed:nope}}"] }), Skipped)]
+#[case(json!({ "responseNotContains": [] }), Nothing)]
+#[case(json!({ "responseMatches": ["\\d+ °C$"] }), Holds)]
+#[case(json!({ "responseMatches": ["^tokyo"] }), Fails)]
+#[case(json!({ "responseMatches": ["^.{12}$"] }), Holds)]
+#[case(json!({ "responseMatches": ["{{seed:city}}"] }), Fails)]
+#[case(json!({ "responseMatches": [] }), Nothing)]
+fn texts_of_the_response(#[case] expect: Value, #[case] outcome: Outcome) {
+    let scene = Scene::new(expect, json!({ "response": "Tokyo, 18 °C" })).with("seed", json!({ "city": "Tokyo" }));
+    assert_eq!(scene.outcome(), outcome);
+}
+
+#[rstest]
+#[case("(a+)+$")]
+#[case("(a*)*\\1$")]
+#[case("(?=(a+)+b)x")]
+#[case("^(\\w+\\s?)*\\1$")]
+fn a_pattern_that_backtracks_without_end_ends(#[case] pattern: &str) {
+    let scene =
+        Scene::new(json!({ "responseMatches": [pattern] }), json!({ "response": format!("{}!", "a".repeat(60)) }));
+    assert_eq!(scene.outcome(), Fails);
+}
+
+#[rstest]
+#[case(json!({ "type": "object" }), "{}", Holds)]
+#[case(json!({ "type": "object" }), " \n{} ", Holds)]
+#[case(json!({ "type": "string" }), "\"x\"", Holds)]
+#[case(json!({ "type": "string" }), "x", Fails)]
+#[case(json!({}), "null", Holds)]
+#[case(json!({}), "", Fails)]
+#[case(json!({}), "Here it is: {}", Fails)]
+#[case(json!({}), "```json\n{}\n```", Fails)]
+#[case(json!({}), "{} {}", Fails)]
+#[case(json!({ "required": ["a"] }), "{\"b\": 1}", Fails)]
+#[case(json!({ "$ref": "#" }), "{\"a\": [1]}", Holds)]
+#[case(json!({ "allOf": [{ "$ref": "#" }], "type": "array" }), "{}", Fails)]
+#[case(json!({ "pattern": "^(a|a)*$" }), "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"", Fails)]
+#[case(json!({ "pattern": "(?=(a+)+$)b" }), "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"", Fails)]
+fn shape_of_the_response(#[case] schema: Value, #[case] response: &str, #[case] outcome: Outcome) {
+    let scene = Scene::new(json!({ "responseJsonSchema": schema }), json!({ "response": response }));
+    assert_eq!(scene.outcome(), outcome);
+}
+
+#[test]
+fn a_response_of_endless_brackets_fails_and_does_no_more() {
+    let scene = Scene::new(json!({ "responseJsonSchema": {} }), json!({ "response": "[".repeat(200_000) }));
+    assert_eq!(scene.outcome(), Fails);
+    assert!(messages(&scene.judge(FIRST))[0].chars().count() < 300);
+}
+
+// Budgets.
+
+#[rstest]
+#[case(json!({ "maxLatencyMs": 100 }), Holds)]
+#[case(json!({ "maxLatencyMs": 99.9 }), Fails)]
+#[case(json!({ "maxCostUsd": 0.25 }), Holds)]
+#[case(json!({ "maxCostUsd": 0.2 }), Fails)]
+// Five characters, whatever their bytes; a combined letter is two.
+#[case(json!({ "minLength": 5 }), Holds)]
+#[case(json!({ "minLength": 6 }), Fails)]
+#[case(json!({ "maxLength": 5 }), Holds)]
+#[case(json!({ "maxLength": 4 }), Fails)]
+#[case(json!({ "minLength": 0 }), Holds)]
+#[case(json!({ "maxLength": 0 }), Fails)]
+fn budgets_hold_at_their_limit(#[case] expect: Value, #[case] outcome: Outcome) {
+    let trace = json!({ "response": "日🗼ße\u{301}", "latencyMs": 100, "usage": { "costUsd": 0.25 } });
+    assert_eq!(Scene::new(expect, trace).outcome(), outcome);
+}
+
+#[rstest]
+#[case(json!({}))]
+#[case(json!({ "usage": {} }))]
+#[case(json!({ "usage": { "inputTokens": 5, "outputTokens": 7 } }))]
+fn a_cost_that_nobody_knows_is_skipped_with_a_warning(#[case] trace: Value) {
+    let scene = Scene::new(json!({ "maxCostUsd": 0.01 }), trace);
+    assert_eq!(scene.outcome(), Skipped);
+    assert_eq!(scene.judge(FIRST).warnings, ["maxCostUsd: what the answer cost is not known"]);
+}
+
+#[test]
+fn a_cost_of_nothing_is_known() {
+    let scene = Scene::new(json!({ "maxCostUsd": 0.01 }), json!({ "usage": { "costUsd": 0.0 } }));
+    assert_eq!(scene.outcome(), Holds);
+}
+
+#[rstest]
+#[case("", 0, 0)]
+#[case("hello world", 2, 2)]
+#[case("こんにちは世界", 2, 4)]
+#[case("<|endoftext|>", 7, 7)]
+fn tokens_are_counted_by_the_chosen_vocabulary(#[case] response: &str, #[case] o200k: u64, #[case] cl100k: u64) {
+    for (name, count) in [("o200k_base", o200k), ("cl100k_base", cl100k)] {
+        let scene = |most: u64| {
+            Scene::new(json!({ "maxTokens": most.max(1) }), json!({ "response": response })).with("tokenizer", name)
+        };
+        assert_eq!(scene(count).outcome(), Holds, "{name}");
+        if count > 1 {
+            let verdict = scene(count - 1).judge(FIRST);
+            let expected =
+                format!("maxTokens: expected at most {} tokens but the response has {count} ({name})", count - 1);
+            assert_eq!(messages(&verdict), [expected]);
+        }
+    }
+}
+
+// Numbers.
+
+#[rstest]
+#[case("no number", json!([]), Holds)]
+#[case("7", json!([]), Holds)]
+#[case("07.0", json!([]), Holds)]
+#[case("8", json!([]), Fails)]
+#[case("-7", json!([]), Holds)]
+#[case("it is 18.50 °C", json!([{ "name": "t", "result": { "a": [{ "b": 18.5 }] } }]), Holds)]
+#[case("it is 1,234,567.5", json!([{ "name": "t", "result": 1_234_567.5 }]), Holds)]
+#[case("it is 1234", json!([{ "name": "t", "result": "about 1,234 of them" }]), Holds)]
+#[case("it is 1000", json!([{ "name": "t", "result": 1e3 }]), Holds)]
+#[case("it is 1e21", json!([{ "name": "t", "result": 1e21 }]), Holds)]
+#[case("62% or 62 %", json!([{ "name": "t", "result": 0.62 }]), Holds)]
+#[case("62 of them", json!([{ "name": "t", "result": 0.62 }]), Fails)]
+#[case("0.62", json!([{ "name": "t", "result": 62 }]), Fails)]
+#[case("3 days", json!([{ "name": "t", "params": { "days": 3 }, "result": "ok" }]), Holds)]
+#[case("3 days", json!([{ "name": "t", "params": { "days": "3" }, "result": "ok" }]), Holds)]
+#[case("3 days", json!([{ "name": "t", "params": { "3": "x" }, "result": "ok" }]), Fails)]
+#[case("18 and 19", json!([{ "name": "t", "result": 18 }, { "name": "u", "result": 19 }]), Holds)]
+#[case("18 and 19", json!([{ "name": "t", "result": 18 }, { "name": "u" }]), Fails)]
+#[case("1. Paris\n2. Rome", json!([]), Holds)]
+#[case("Paris 2. Rome", json!([]), Fails)]
+#[case("H2O and v2", json!([]), Holds)]
+#[case("1e999", json!([{ "name": "t", "result": [0, 1, 999] }]), Fails)]
+#[case("18", json!([{ "name": "t", "params": { "n": 18 } }]), Skipped)]
+fn numbers_grounded(#[case] response: &str, #[case] made: Value, #[case] outcome: Outcome) {
+    let trace = json!({ "response": response, "toolCalls": made });
+    let scene = Scene::new(json!({ "numbersGrounded": true }), trace.clone())
+        .with("case", json!({ "input": { "message": "7 days?" } }));
+    assert_eq!(scene.outcome(), outcome);
+    assert_eq!(!scene.judge(FIRST).warnings.is_empty(), outcome == Skipped);
+    assert_eq!(Scene::new(json!({ "numbersGrounded": false }), trace).outcome(), Nothing);
+}
+
+#[test]
+fn a_response_of_nothing_but_numbers_is_answered() {
+    let numbers: Vec<String> = (1_000..200_000).map(|number| number.to_string()).collect();
+    let scene = Scene::new(json!({ "numbersGrounded": true }), json!({ "response": numbers.join(" ") }));
+    let verdict = scene.judge(FIRST);
+    assert!(messages(&verdict)[0].ends_with("'1009'] and 198990 more do not"), "{:?}", verdict.failures);
+}
+
+// Counting, order, strictness.
+
+#[test]
+fn fields_are_judged_in_the_agreed_order() {
+    let agreed = [
+        "toolsCalled",
+        "toolsAcceptable",
+        "toolsNotCalled",
+        "toolParams",
+        "noToolErrors",
+        "responseNonEmpty",
+        "responseContains",
+        "responseContainsAny",
+        "responseNotContains",
+        "responseMatches",
+        "maxLatencyMs",
+        "maxTokens",
+        "toolOrder",
+        "minToolCalls",
+        "maxToolCalls",
+        "toolArgsValid",
+        "responseJsonSchema",
+        "minLength",
+        "maxLength",
+        "maxCostUsd",
+        "numbersGrounded",
+    ];
+    assert_eq!(Field::ALL.map(Field::name), agreed);
+}
+
+/// One of every check that can be counted: values, groups, tools, parameters, flags.
+fn many_checks() -> Scene {
+    Scene::new(
+        json!({
+            "toolsCalled": ["t"],
+            "toolsNotCalled": ["x", "y"],
+            "toolParams": [
+                { "tool": "t", "paramName": "p", "assertion": "exists" },
+                { "tool": "t", "paramName": "p", "assertion": "equals", "value": "{{seed:nope}}" },
+                { "tool": "never", "paramName": "p", "assertion": "exists" }
+            ],
+            "noToolErrors": true,
+            "responseNonEmpty": true,
+            "responseContains": ["one", "{{snapshot:b}}", "missing", "{{seed:nope}} {{snapshot:a}}"],
+            "responseContainsAny": [["one", "{{seed:late}}"], ["{{seed:nope}}"], ["absent"]],
+            "responseNotContains": ["absent", "{{snapshot:a}}"],
+            "toolOrder": []
+        }),
+        json!({ "response": "one", "toolCalls": [{ "name": "t", "success": true, "params": { "p": 1 } }] }),
+    )
+}
+
+#[test]
+fn judging_ends_at_the_first_failure() {
+    let verdict = many_checks().judge(FIRST);
+    assert_eq!(messages(&verdict), ["responseContains: expected 'missing' in response but not found"]);
+    // The failing one counts as run; what stands behind it was never looked at.
+    assert_eq!((verdict.assertions_run, verdict.assertions_skipped), (8, 3));
+    assert_eq!(verdict.skipped_tokens, ["{{seed:nope}}", "{{snapshot:b}}"]);
+}
+
+#[test]
+fn all_failures_are_found_when_asked_for() {
+    let verdict = many_checks().judge(ALL);
+    let expected = [
+        "responseContains: expected 'missing' in response but not found",
+        "responseContainsAny: expected one of ['absent'] in response but none found",
+    ];
+    assert_eq!(messages(&verdict), expected);
+    assert_eq!((verdict.assertions_run, verdict.assertions_skipped), (11, 6));
+    // Each token once, in the order in which it was met.
+    assert_eq!(verdict.skipped_tokens, ["{{seed:nope}}", "{{snapshot:b}}", "{{snapshot:a}}", "{{seed:late}}"]);
+    assert_eq!(many_checks().judge(STRICT), verdict, "what ran is not vacuous");
+}
+
+#[rstest]
+#[case::nothing_asserted(json!({}), 0)]
+#[case::empty_lists(json!({ "responseContains": [], "toolParams": [], "toolOrder": [] }), 0)]
+#[case::false_flags(json!({ "noToolErrors": false, "responseNonEmpty": false, "numbersGrounded": false }), 0)]
+#[case::a_token(json!({ "responseContains": ["{{seed:nope}}"] }), 1)]
+#[case::an_unknown_cost(json!({ "maxCostUsd": 1 }), 1)]
+#[case::no_registry(json!({ "toolArgsValid": true }), 1)]
+#[case::a_tool_never_called(json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "exists" }] }), 1)]
+#[case::an_order_of_nothing(json!({ "toolOrder": [["a", "b"], ["b", "a"]] }), 2)]
+fn a_case_in_which_nothing_ran_is_vacuous(#[case] expect: Value, #[case] skipped: usize) {
+    let scene = Scene::new(expect, json!({ "response": "x" }));
+    let verdict = scene.judge(FIRST);
+    assert!(verdict.vacuous && verdict.passed());
+    assert_eq!((verdict.assertions_run, verdict.assertions_skipped), (0, skipped));
+    let strict = scene.judge(Strictness { all_failures: false, fail_vacuous: true });
+    assert!(strict.vacuous && !strict.passed());
+    assert_eq!(messages(&strict), ["strict: no assertion ran, so nothing was shown"]);
+    assert_eq!((strict.assertions_run, strict.assertions_skipped), (0, skipped));
+}
+
+#[rstest]
+#[case(json!({ "toolsCalled": [] }))]
+#[case(json!({ "maxToolCalls": 0 }))]
+#[case(json!({ "toolArgsValid": true, "responseNonEmpty": true }))]
+fn one_assertion_that_ran_is_enough(#[case] expect: Value) {
+    let verdict = Scene::new(expect, json!({ "response": "x" })).judge(STRICT);
+    assert!(!verdict.vacuous && verdict.passed());
+}
+
+#[test]
+fn a_warning_is_given_once() {
+    let scene = Scene::new(
+        json!({ "noToolErrors": true, "maxCostUsd": 1, "numbersGrounded": true }),
+        json!({ "toolCalls": [{ "name": "a" }, { "name": "a" }] }),
+    );
+    let warnings = scene.judge(ALL).warnings;
+    let distinct: BTreeSet<&String> = warnings.iter().collect();
+    assert_eq!((warnings.len(), distinct.len()), (3, 3), "{warnings:?}");
+}
+
+// Laws.
+
+fn tool_name() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", "b", "c", "__none__", ""]).prop_map(str::to_owned)
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[abc1. é]{0,4}",
+        Just("{{seed:a}}".to_owned()),
+        Just("x{{seed:nope}}".to_owned()),
+        Just("{{snapshot:b[0]}}".to_owned()),
+        any::<String>(),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        word().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map(word(), inner, 0..3).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+fn object() -> impl Strategy<Value = Map<String, Value>> {
+    let key = prop_oneof![Just("p".to_owned()), Just("type".to_owned()), Just("$ref".to_owned()), word()];
+    prop::collection::btree_map(key, value(), 0..3).prop_map(|map| map.into_iter().collect())
+}
+
+fn words() -> impl Strategy<Value = Option<Vec<String>>> {
+    prop::option::of(prop::collection::vec(word(), 0..3))
+}
+
+fn tools() -> impl Strategy<Value = Option<Vec<String>>> {
+    prop::option::of(prop::collection::vec(tool_name(), 0..4))
+}
+
+fn param_assertion() -> impl Strategy<Value = ParamAssertion> {
+    let checks = [
+        ParamCheck::Equals,
+        ParamCheck::Contains,
+        ParamCheck::OneOf,
+        ParamCheck::Exists,
+        ParamCheck::NotExists,
+        ParamCheck::Matches,
+    ];
+    let call = prop_oneof![
+        prop::sample::select(vec![CallSelector::First, CallSelector::Last, CallSelector::Any, CallSelector::All]),
+        (0_usize..4).prop_map(CallSelector::Number),
+        Just(CallSelector::Number(usize::MAX)),
+    ];
+    let checks = prop::sample::select(checks.to_vec());
+    (tool_name(), checks, prop::option::of(value()), call, any::<bool>()).prop_map(
+        |(tool, assertion, value, call, optional)| ParamAssertion {
+            tool,
+            param_name: "p".to_owned(),
+            assertion,
+            value,
+            call,
+            optional,
+        },
+    )
+}
+
+fn way() -> impl Strategy<Value = ToolsCalledMatch> {
+    prop::sample::select(vec![
+        ToolsCalledMatch::Exact,
+        ToolsCalledMatch::AnyOrder,
+        ToolsCalledMatch::InOrder,
+        ToolsCalledMatch::Includes,
+    ])
+}
+
+prop_compose! {
+    fn routing()(
+        tools_called in tools(),
+        tools_called_match in prop::option::of(way()),
+        tools_acceptable in prop::option::of(prop::collection::vec(prop::collection::vec(tool_name(), 0..3), 0..3)),
+        tools_not_called in tools(),
+        tool_params in prop::option::of(prop::collection::vec(param_assertion(), 0..4)),
+        no_tool_errors in any::<Option<bool>>(),
+        tool_order in prop::option::of(prop::collection::vec((tool_name(), tool_name()), 0..3)),
+        min_tool_calls in prop::option::of(0_u64..4),
+        max_tool_calls in prop::option::of(0_u64..4),
+        tool_args_valid in any::<Option<bool>>(),
+    ) -> Expectation {
+        Expectation {
+            tools_called, tools_called_match, tools_acceptable, tools_not_called, tool_params, no_tool_errors, tool_order,
+            min_tool_calls, max_tool_calls, tool_args_valid,
+            ..Expectation::default()
+        }
+    }
+}
+
+prop_compose! {
+    fn expectation()(
+        routing in routing(),
+        response_non_empty in any::<Option<bool>>(),
+        response_contains in words(),
+        response_contains_any in prop::option::of(prop::collection::vec(prop::collection::vec(word(), 0..3), 0..3)),
+        response_not_contains in words(),
+        response_matches in words(),
+        (max_latency_ms, max_cost_usd) in any::<(Option<f64>, Option<f64>)>(),
+        max_tokens in prop::option::of(0_u64..5),
+        response_json_schema in prop::option::of(object()),
+        (min_length, max_length) in (prop::option::of(0_u64..5), prop::option::of(0_u64..5)),
+        numbers_grounded in any::<Option<bool>>(),
+    ) -> Expectation {
+        Expectation {
+            response_non_empty, response_contains, response_contains_any, response_not_contains, response_matches,
+            max_latency_ms, max_tokens, response_json_schema, min_length, max_length, max_cost_usd, numbers_grounded,
+            ..routing
+        }
+    }
+}
+
+prop_compose! {
+    fn tool_call()(
+        name in tool_name(),
+        success in any::<Option<bool>>(),
+        params in object(),
+        result in prop::option::of(value()),
+    ) -> ToolCall {
+        ToolCall { name, success, duration_ms: None, params, result }
+    }
+}
+
+prop_compose! {
+    fn trace()(
+        response in prop_oneof![word(), any::<String>(), object().prop_map(|object| Value::Object(object).to_string())],
+        tool_calls in prop::collection::vec(tool_call(), 0..5),
+        cost in prop::option::of(any::<Option<f64>>()),
+        latency_ms in any::<f64>(),
+    ) -> Trace {
+        let usage = cost.map(|cost_usd| Usage { cost_usd, ..Usage::default() });
+        Trace { response, tool_calls, usage, latency_ms, ..Trace::default() }
+    }
+}
+
+prop_compose! {
+    /// Anything that could be judged, sensible or not.
+    fn anything()(
+        expect in expectation(),
+        stubs in prop::option::of(object()),
+        message in word(),
+        trace in trace(),
+        mode in prop::sample::select(vec![Mode::Endpoint, Mode::RoutingOnly, Mode::Stubbed]),
+        (seed, snapshot) in (prop::option::of(value()), prop::option::of(value())),
+        schemas in prop::option::of(prop::collection::vec((tool_name(), prop::option::of(value())), 0..3)),
+        tokenizer in prop::sample::select(Tokenizer::ALL.to_vec()),
+    ) -> Judged {
+        let tool = |(name, input_schema)| Tool { name, input_schema, ..Tool::default() };
+        let registry = schemas.map(|tools| Registry { tools: tools.into_iter().map(tool).collect() });
+        Judged { case: case(expect, stubs, message), trace, mode, tokens: TokenSources { seed, snapshot }, registry, tokenizer }
+    }
+}
+
+fn case(expect: Expectation, stubs: Option<Map<String, Value>>, message: String) -> Case {
+    Case {
+        id: "gs-x-001".to_owned(),
+        description: String::new(),
+        difficulty: None,
+        created_at: None,
+        bug_ref: None,
+        input: Input { message },
+        stubs,
+        max_turns: None,
+        expect,
+        line: 1,
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Judged {
+    case: Case,
+    trace: Trace,
+    mode: Mode,
+    tokens: TokenSources,
+    registry: Option<Registry>,
+    tokenizer: Tokenizer,
+}
+
+impl Judged {
+    fn judge(&self, strictness: Strictness) -> Verdict {
+        let Judged { case, trace, mode, tokens, registry, tokenizer } = self;
+        let evidence =
+            Evidence { case, trace, mode: *mode, tokens, registry: registry.as_ref(), tokenizer: *tokenizer };
+        judge(evidence, strictness)
+    }
+
+    /// How many checks the case makes: one for each flag, number, value, group, tool and parameter.
+    fn checks(&self) -> usize {
+        let expect = &self.case.expect;
+        let once = [
+            expect.tools_called.is_some(),
+            expect.tools_acceptable.is_some(),
+            expect.no_tool_errors == Some(true) && self.mode != Mode::RoutingOnly,
+            expect.response_non_empty == Some(true),
+            expect.max_latency_ms.is_some(),
+            expect.max_tokens.is_some(),
+            expect.min_tool_calls.is_some(),
+            expect.max_tool_calls.is_some(),
+            expect.tool_args_valid == Some(true),
+            expect.response_json_schema.is_some(),
+            expect.min_length.is_some(),
+            expect.max_length.is_some(),
+            expect.max_cost_usd.is_some(),
+            expect.numbers_grounded == Some(true),
+        ];
+        let lists = [
+            expect.tools_not_called.iter().flatten().count(),
+            expect.tool_params.iter().flatten().count(),
+            expect.response_contains.iter().flatten().count(),
+            expect.response_contains_any.iter().flatten().count(),
+            expect.response_not_contains.iter().flatten().count(),
+            expect.response_matches.iter().flatten().count(),
+            expect.tool_order.iter().flatten().count(),
+        ];
+        once.into_iter().filter(|makes| *makes).count() + lists.iter().sum::<usize>()
+    }
+}
+
+fn holds(way: ToolsCalledMatch, expected: &[String], actual: &[String]) -> bool {
+    let expect =
+        Expectation { tools_called: Some(expected.to_vec()), tools_called_match: Some(way), ..Expectation::default() };
+    judged(expect, actual).judge(FIRST).passed()
+}
+
+fn judged(expect: Expectation, actual: &[String]) -> Judged {
+    let call = |name: &String| ToolCall { name: name.clone(), ..ToolCall::default() };
+    Judged {
+        case: case(expect, None, String::new()),
+        trace: Trace { tool_calls: actual.iter().map(call).collect(), ..Trace::default() },
+        mode: Mode::Endpoint,
+        tokens: TokenSources::default(),
+        registry: None,
+        tokenizer: Tokenizer::default(),
+    }
+}
+
+fn some_tools() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(tool_name(), 0..6)
+}
+
+/// Expected tools, and calls that are likely to have something to do with them.
+fn expected_and_actual() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
+    let related = some_tools().prop_flat_map(|expected| {
+        let shuffled = Just(expected.clone()).prop_shuffle();
+        let longer = (Just(expected.clone()), some_tools()).prop_map(|(mut calls, more)| {
+            calls.extend(more);
+            calls
+        });
+        (Just(expected.clone()), prop_oneof![Just(expected), shuffled, longer.prop_shuffle()])
+    });
+    prop_oneof![related, (some_tools(), some_tools())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn stricter_ways_imply_looser_ones((expected, actual) in expected_and_actual()) {
+        use ToolsCalledMatch::{AnyOrder, Exact, InOrder, Includes};
+        let [exact, any_order, in_order, includes] =
+            [Exact, AnyOrder, InOrder, Includes].map(|way| holds(way, &expected, &actual));
+        prop_assert!(!exact || any_order);
+        prop_assert!(!exact || in_order);
+        prop_assert!(!any_order || includes);
+        prop_assert!(!in_order || includes);
+        // With as many calls as expected there are no extras, so that the looser ways are the stricter ones.
+        if expected.len() == actual.len() {
+            prop_assert_eq!(includes, any_order);
+            prop_assert_eq!(in_order, exact);
+        }
+    }
+
+    #[test]
+    fn any_order_and_includes_do_not_see_the_order(
+        ((expected, actual), shuffled) in expected_and_actual()
+            .prop_flat_map(|pair| (Just(pair.clone()), Just(pair.1).prop_shuffle()))
+    ) {
+        for way in [ToolsCalledMatch::AnyOrder, ToolsCalledMatch::Includes] {
+            prop_assert_eq!(holds(way, &expected, &actual), holds(way, &expected, &shuffled));
+        }
+    }
+
+    #[test]
+    fn acceptable_sets_see_neither_order_nor_repeats(
+        sets in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..3), 1..3),
+        (actual, shuffled) in prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..5)
+            .prop_flat_map(|calls| (Just(calls.clone()), Just(calls).prop_shuffle())),
+    ) {
+        let owned = |tools: &[&str]| tools.iter().map(|tool| (*tool).to_owned()).collect::<Vec<String>>();
+        let sets = Some(sets.iter().map(|set| owned(set)).collect());
+        let expect = Expectation { tools_acceptable: sets, ..Expectation::default() };
+        let passes = |calls: &[&str]| judged(expect.clone(), &owned(calls)).judge(FIRST).passed();
+        let twice = [shuffled.as_slice(), actual.as_slice()].concat();
+        prop_assert_eq!(passes(&actual), passes(&shuffled));
+        prop_assert_eq!(passes(&actual), passes(&twice));
+    }
+
+    #[test]
+    fn the_first_failure_is_the_same_however_far_the_judge_goes(anything in anything()) {
+        let (first, all) = (anything.judge(FIRST), anything.judge(ALL));
+        prop_assert_eq!(first.failures.first(), all.failures.first());
+        prop_assert!(first.failures.len() <= 1);
+        prop_assert!(first.assertions_run <= all.assertions_run);
+        prop_assert!(first.assertions_skipped <= all.assertions_skipped);
+        prop_assert!(all.skipped_tokens.starts_with(&first.skipped_tokens));
+        if all.passed() {
+            prop_assert_eq!(first, all);
+        }
+    }
+
+    #[test]
+    fn every_check_is_counted_once(anything in anything()) {
+        let all = anything.judge(ALL);
+        prop_assert_eq!(all.assertions_run + all.assertions_skipped, anything.checks());
+        prop_assert!(all.failures.len() <= all.assertions_run);
+        prop_assert_eq!(all.vacuous, all.assertions_run == 0);
+        let first = anything.judge(FIRST);
+        prop_assert!(first.assertions_run + first.assertions_skipped <= anything.checks());
+        let strict = anything.judge(STRICT);
+        prop_assert_eq!(strict.passed(), all.passed() && !all.vacuous);
+    }
+
+    #[test]
+    fn every_failure_names_its_field_and_its_place(anything in anything()) {
+        let case = serde_json::to_value(&anything.case).unwrap();
+        for Failure { assertion, message, pointer } in anything.judge(ALL).failures {
+            let prefix = format!("{assertion}: ");
+            prop_assert!(message.starts_with(&prefix) && message.len() > prefix.len());
+            prop_assert!(case.pointer(&pointer).is_some(), "nothing at {}", pointer);
+        }
+    }
+
+    #[test]
+    fn judging_twice_is_judging_once(anything in anything()) {
+        prop_assert_eq!(anything.judge(ALL), anything.judge(ALL));
+    }
+}

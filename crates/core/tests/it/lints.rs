@@ -1,0 +1,423 @@
+//! Lints: each fires where it should, at the right place, and not beside it.
+
+use karat_core::canonical::canonical_hash;
+use karat_core::case::{EvalFile, Origin};
+use karat_core::lint::{Lint, LintContext, Rule, Severity, lint};
+use karat_core::registry::{Registry, Tool};
+use karat_core::source::locate;
+use rstest::rstest;
+use serde_json::{Map, Value, json};
+
+/// A file with its name, and what it is linted by.
+struct Linted {
+    file_name: &'static str,
+    document: Value,
+    registry: Option<Registry>,
+    routing_only: bool,
+}
+
+impl Linted {
+    fn new(file_name: &'static str, cases: Value) -> Self {
+        Self { file_name, document: cases, registry: None, routing_only: false }
+    }
+
+    /// One case with these members and nothing else that would be linted by the same rule.
+    fn one(file_name: &'static str, members: Value) -> Self {
+        Self::new(file_name, json!([case("gs-x-001", members)]))
+    }
+
+    fn lints(&self) -> Vec<Lint> {
+        let text = serde_json::to_string_pretty(&self.document).expect("serializes");
+        let file = EvalFile::read(text.as_bytes(), Origin { file_name: self.file_name })
+            .unwrap_or_else(|invalid| panic!("{:?}", invalid.findings));
+        let (list, raw_cases) = match self.document.get("cases") {
+            Some(cases) => ("/cases", cases),
+            None => ("", &self.document),
+        };
+        let context = LintContext {
+            registry: self.registry.as_ref(),
+            routing_only: self.routing_only,
+            raw_cases: raw_cases.as_array().map(Vec::as_slice),
+        };
+        let lints = lint(&file, context);
+        for found in &lints {
+            let pointer = format!("{list}/{}{}", found.case_index, found.pointer);
+            let located = locate(&text, &pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
+            let value: Value = serde_json::from_str(&text[located.value]).expect("a value");
+            assert_eq!(Some(&value), self.document.pointer(&pointer), "{pointer}");
+            assert_eq!(found.case_id, file.cases[found.case_index].id);
+            assert!(!found.message.is_empty());
+        }
+        lints
+    }
+
+    /// Where a rule fires: the case's number and the pointer in the case.
+    fn places(&self, rule: Rule) -> Vec<String> {
+        let lints = self.lints();
+        let found = lints.iter().filter(|lint| lint.rule == rule);
+        found.map(|lint| format!("{}{}", lint.case_index, lint.pointer)).collect()
+    }
+}
+
+fn case(id: &str, members: Value) -> Value {
+    let mut case = json!({ "id": id, "input": { "message": "Weather in Tokyo?" }, "expect": {} });
+    let Value::Object(members) = members else { panic!("members are an object") };
+    case.as_object_mut().expect("a case is an object").extend(members);
+    case
+}
+
+fn registry(names: &[&str]) -> Registry {
+    let tool = |name: &&str| Tool { name: (*name).to_owned(), ..Tool::default() };
+    Registry { tools: names.iter().map(tool).collect() }
+}
+
+/// What a person sees of each rule; a rule that is missing here does not compile.
+fn agreed(rule: Rule) -> (&'static str, Severity) {
+    match rule {
+        Rule::BothRoutingKinds => ("both-routing-kinds", Severity::Error),
+        Rule::SnapshotInRegression => ("snapshot-in-regression", Severity::Error),
+        Rule::EditedRegression => ("edited-regression", Severity::Error),
+        Rule::FewProofValues => ("few-proof-values", Severity::Warning),
+        Rule::ProofEchoesPrompt => ("proof-echoes-prompt", Severity::Warning),
+        Rule::AmbiguousWithoutSets => ("ambiguous-without-sets", Severity::Warning),
+        Rule::EdgeWithoutNegative => ("edge-without-negative", Severity::Warning),
+        Rule::SamePrompt => ("same-prompt", Severity::Warning),
+        Rule::LonelySynonym => ("lonely-synonym", Severity::Warning),
+        Rule::EmptyStubs => ("empty-stubs", Severity::Warning),
+        Rule::ResponseInRoutingOnly => ("response-in-routing-only", Severity::Warning),
+        Rule::LabeledFieldInGolden => ("labeled-field-in-golden", Severity::Warning),
+        Rule::IdForm => ("id-form", Severity::Warning),
+        Rule::UnknownTool => ("unknown-tool", Severity::Error),
+        Rule::IgnoredValue => ("ignored-value", Severity::Warning),
+    }
+}
+
+/// A file in which every rule that a golden file can break is broken.
+fn everything_wrong() -> Linted {
+    let cases = json!([
+        case(
+            "x",
+            json!({
+                "difficulty": "edge",
+                "stubs": {},
+                "expect": {
+                    "toolsCalled": ["get_wether"],
+                    "toolsAcceptable": [["get_weather"]],
+                    "responseContains": ["Tokyo"],
+                    "responseContainsAny": [["one"]],
+                    "toolParams": [{ "tool": "get_weather", "paramName": "p", "assertion": "exists", "value": 1 }]
+                }
+            })
+        ),
+        case("gs-x-002", json!({ "difficulty": "ambiguous", "expect": { "responseNonEmpty": true } })),
+        case(
+            "gs-x-003",
+            json!({
+                "difficulty": "regression", "input": { "message": "n" }, "expect": { "responseContains": ["{{snapshot:a}}", "b"] }
+            })
+        ),
+    ]);
+    let hashes = json!({ "gs-x-003": "000000000000" });
+    let document = json!({ "metadata": { "toolName": "x", "caseHashes": hashes }, "cases": cases });
+    let registry = Some(registry(&["get_weather"]));
+    Linted { registry, routing_only: true, ..Linted::new("x.golden.json", document) }
+}
+
+#[test]
+fn each_rule_has_its_name_and_severity() {
+    let lints = everything_wrong().lints();
+    let mut names: Vec<&str> = lints.iter().map(|lint| lint.rule.name()).collect();
+    for Lint { rule, .. } in &lints {
+        assert_eq!((rule.name(), rule.severity()), agreed(*rule));
+        assert_eq!(serde_json::to_value(rule).unwrap(), rule.name());
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 15, "every rule fires: {names:?}");
+}
+
+#[test]
+fn lints_stand_in_the_order_of_the_cases() {
+    let lints = everything_wrong().lints();
+    assert!(lints.is_sorted_by_key(|lint| lint.case_index));
+    assert!(Severity::Error > Severity::Warning);
+}
+
+#[test]
+fn a_good_file_has_no_lints() {
+    let golden = json!({ "expect": {
+        "toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true, "maxLatencyMs": 5000,
+        "responseContains": ["18", "{{snapshot:city}}"], "responseContainsAny": [["sunny", "clear"]],
+        "responseNotContains": ["fetchedAt"],
+        "toolParams": [{ "tool": "get_weather", "paramName": "city", "assertion": "exists" }]
+    } });
+    let document = json!({ "metadata": { "toolName": "get_weather" }, "cases": [case("gs-get-weather-001", golden)] });
+    let registry = Some(registry(&["get_weather"]));
+    let linted = Linted { registry, ..Linted::new("w.golden.json", document) };
+    assert_eq!(linted.lints(), Vec::new());
+}
+
+#[rstest]
+#[case(json!({ "toolsCalled": ["a"], "toolsAcceptable": [["a"]] }), &["0/expect/toolsAcceptable"])]
+#[case(json!({ "toolsCalled": [], "toolsAcceptable": [["__none__"]] }), &["0/expect/toolsAcceptable"])]
+#[case(json!({ "toolsCalled": ["a"], "toolsNotCalled": ["b"] }), &[])]
+#[case(json!({ "toolsAcceptable": [["a"]] }), &[])]
+fn both_routing_kinds(#[case] expect: Value, #[case] places: &[&str]) {
+    let linted = Linted::one("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(linted.places(Rule::BothRoutingKinds), places);
+}
+
+#[rstest]
+#[case::by_the_file("x.regression.json", json!({}), &["0/expect/responseContains"])]
+#[case::by_the_case("x.labeled.json", json!({ "difficulty": "regression" }), &["0/expect/responseContains"])]
+#[case::elsewhere("x.labeled.json", json!({ "difficulty": "edge" }), &[])]
+#[case::golden("x.golden.json", json!({}), &[])]
+fn snapshot_in_regression(#[case] name: &'static str, #[case] mut members: Value, #[case] places: &[&str]) {
+    members["expect"] = json!({ "responseContains": ["{{seed:a}}", "is {{snapshot:a.b[0]}}"] });
+    assert_eq!(Linted::one(name, members).places(Rule::SnapshotInRegression), places);
+}
+
+#[rstest]
+#[case(json!({ "responseContainsAny": [["a", "{{snapshot:a}}"]] }), &["0/expect/responseContainsAny"])]
+#[case(json!({ "responseNotContains": ["{{snapshot:a}}"] }), &["0/expect/responseNotContains"])]
+#[case(
+    json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "oneOf", "value": ["x", "{{snapshot:a}}"] }] }),
+    &["0/expect/toolParams"]
+)]
+#[case(json!({ "responseContains": ["{{seed:snapshot}}", "snapshot", "{{snapshot}}", "{{snapshot:}}"] }), &[])]
+fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] places: &[&str]) {
+    let linted = Linted::one("x.regression.json", json!({ "expect": expect }));
+    assert_eq!(linted.places(Rule::SnapshotInRegression), places);
+}
+
+#[rstest]
+#[case::untouched(|_: &mut Value| {}, &[])]
+#[case::keys_in_another_order(|case: &mut Value| {
+    let map = case.as_object_mut().unwrap();
+    *map = std::mem::take(map).into_iter().rev().collect::<Map<_, _>>();
+}, &[])]
+#[case::a_number_in_another_form(|case: &mut Value| case["maxTurns"] = json!(3.0), &[])]
+#[case::another_message(|case: &mut Value| case["input"]["message"] = json!("Weather in Tokyo? "), &["0"])]
+#[case::a_softer_expectation(|case: &mut Value| case["expect"] = json!({}), &["0"])]
+#[case::one_more_member(|case: &mut Value| case["description"] = json!(""), &["0"])]
+fn edited_regression(#[case] edit: fn(&mut Value), #[case] places: &[&str]) {
+    let mut regression = case("rg-x-001", json!({ "maxTurns": 3, "expect": { "responseContains": ["a", "b"] } }));
+    let hashes = json!({ "rg-x-001": canonical_hash(&regression), "rg-gone-001": "0123456789ab" });
+    edit(&mut regression);
+    let other = case("rg-x-002", json!({ "input": { "message": "not guarded" } }));
+    let document = json!({ "metadata": { "caseHashes": hashes }, "cases": [regression, other] });
+    assert_eq!(Linted::new("x.regression.json", document).places(Rule::EditedRegression), places);
+}
+
+#[test]
+fn edits_are_only_looked_for_where_the_cases_are_given() {
+    let text = json!({ "metadata": { "caseHashes": { "rg-x-001": "0" } }, "cases": [case("rg-x-001", json!({}))] });
+    let file = EvalFile::read(text.to_string().as_bytes(), Origin { file_name: "x.regression.json" }).unwrap();
+    assert_eq!(lint(&file, LintContext::default()), Vec::new());
+}
+
+#[rstest]
+#[case("x.golden.json", json!({}), &["0/expect"])]
+#[case("x.golden.json", json!({ "responseContains": [] }), &["0/expect"])]
+#[case("x.golden.json", json!({ "responseContains": ["18"] }), &["0/expect"])]
+#[case("x.golden.json", json!({ "responseContains": ["18", "19"] }), &[])]
+#[case("x.labeled.json", json!({ "responseContains": ["18"] }), &[])]
+#[case("x.regression.json", json!({}), &[])]
+#[case("x.json", json!({}), &["0/expect"])]
+fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] places: &[&str]) {
+    // In a file whose name says nothing, the id's prefix makes it golden.
+    assert_eq!(Linted::one(name, json!({ "expect": expect })).places(Rule::FewProofValues), places);
+}
+
+#[rstest]
+#[case(&["Tokyo"], &["0/expect/responseContains"])]
+#[case(&["Tokyo", "Weather"], &["0/expect/responseContains"])]
+#[case(&["Tokyo", "18"], &[])]
+#[case(&["tokyo"], &[])]
+#[case(&["{{seed:Tokyo}}"], &[])]
+#[case(&[], &[])]
+fn proof_echoes_prompt(#[case] values: &[&str], #[case] places: &[&str]) {
+    let linted = Linted::one("x.labeled.json", json!({ "expect": { "responseContains": values } }));
+    assert_eq!(linted.places(Rule::ProofEchoesPrompt), places);
+}
+
+#[rstest]
+#[case("ambiguous", json!({}), &["0/expect"])]
+#[case("ambiguous", json!({ "toolsCalled": ["a"] }), &["0/expect"])]
+#[case("ambiguous", json!({ "toolsAcceptable": [["a"]] }), &[])]
+#[case("straightforward", json!({ "toolsCalled": ["a"] }), &[])]
+#[case("edge", json!({}), &[])]
+#[case("regression", json!({}), &[])]
+fn ambiguous_without_sets(#[case] difficulty: &str, #[case] expect: Value, #[case] places: &[&str]) {
+    let linted = Linted::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
+    assert_eq!(linted.places(Rule::AmbiguousWithoutSets), places);
+}
+
+#[rstest]
+#[case("edge", json!({}), &["0/expect"])]
+#[case("edge", json!({ "toolsCalled": ["a"], "responseNonEmpty": true }), &["0/expect"])]
+#[case("edge", json!({ "toolsNotCalled": [], "responseNotContains": [] }), &["0/expect"])]
+#[case("edge", json!({ "maxToolCalls": 1 }), &["0/expect"])]
+#[case("edge", json!({ "toolsAcceptable": [["a"]] }), &["0/expect"])]
+#[case("edge", json!({ "toolsNotCalled": ["a"] }), &[])]
+#[case("edge", json!({ "responseNotContains": ["a"] }), &[])]
+#[case("edge", json!({ "toolsCalled": [] }), &[])]
+#[case("edge", json!({ "maxToolCalls": 0 }), &[])]
+#[case("edge", json!({ "toolsAcceptable": [["__none__"]] }), &[])]
+#[case("edge", json!({ "toolsAcceptable": [["a"], []] }), &[])]
+#[case("ambiguous", json!({}), &[])]
+fn edge_without_negative(#[case] difficulty: &str, #[case] expect: Value, #[case] places: &[&str]) {
+    let linted = Linted::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
+    assert_eq!(linted.places(Rule::EdgeWithoutNegative), places);
+}
+
+#[rstest]
+#[case(&["one", "two"], &[])]
+#[case(&["one", "one"], &["1/input/message"])]
+#[case(&["one", " ONE\n"], &["1/input/message"])]
+#[case(&["Straße", "STRASSE"], &[])]
+#[case(&["ÉTÉ", "été", "x", "Été "], &["1/input/message", "3/input/message"])]
+#[case(&["o ne", "one"], &[])]
+fn same_prompt(#[case] prompts: &[&str], #[case] places: &[&str]) {
+    let cases = prompts
+        .iter()
+        .enumerate()
+        .map(|(number, message)| case(&format!("ls-x-{number:03}"), json!({ "input": { "message": message } })));
+    assert_eq!(Linted::new("x.labeled.json", cases.collect()).places(Rule::SamePrompt), places);
+}
+
+#[rstest]
+#[case(json!([["a"], ["b", "c"], ["d"]]), &["0/expect/responseContainsAny/0", "0/expect/responseContainsAny/2"])]
+#[case(json!([["a", "b"]]), &[])]
+#[case(json!([]), &[])]
+fn lonely_synonym(#[case] groups: Value, #[case] places: &[&str]) {
+    let linted = Linted::one("x.labeled.json", json!({ "expect": { "responseContainsAny": groups } }));
+    assert_eq!(linted.places(Rule::LonelySynonym), places);
+}
+
+#[rstest]
+#[case(json!({ "stubs": {} }), &["0/stubs"])]
+#[case(json!({ "stubs": { "a": null } }), &[])]
+#[case(json!({}), &[])]
+fn empty_stubs(#[case] members: Value, #[case] places: &[&str]) {
+    assert_eq!(Linted::one("x.labeled.json", members).places(Rule::EmptyStubs), places);
+}
+
+#[rstest]
+#[case(json!({ "responseNonEmpty": true }), true)]
+#[case(json!({ "responseContains": ["a"] }), true)]
+#[case(json!({ "responseContainsAny": [["a", "b"]] }), true)]
+#[case(json!({ "responseNotContains": ["a"] }), true)]
+#[case(json!({ "responseMatches": ["a"] }), true)]
+#[case(json!({ "responseJsonSchema": {} }), true)]
+#[case(json!({ "maxTokens": 5 }), true)]
+#[case(json!({ "minLength": 5 }), true)]
+#[case(json!({ "maxLength": 5 }), true)]
+#[case(json!({ "numbersGrounded": true }), true)]
+#[case(json!({ "responseNonEmpty": false, "numbersGrounded": false }), false)]
+#[case(json!({ "responseContains": [], "responseMatches": [], "responseContainsAny": [] }), false)]
+#[case(json!({ "toolsCalled": ["a"], "maxLatencyMs": 5, "maxCostUsd": 1, "noToolErrors": true }), false)]
+fn response_in_routing_only(#[case] expect: Value, #[case] fires: bool) {
+    let linted = |members: Value, routing_only: bool| {
+        Linted { routing_only, ..Linted::one("x.labeled.json", members) }.places(Rule::ResponseInRoutingOnly)
+    };
+    let expected: &[&str] = if fires { &["0/expect"] } else { &[] };
+    assert_eq!(linted(json!({ "expect": expect }), true), expected);
+    let nowhere: &[&str] = &[];
+    assert_eq!(linted(json!({ "expect": expect }), false), nowhere, "an agent answers to the end");
+    assert_eq!(linted(json!({ "expect": expect, "stubs": {} }), true), nowhere, "stubs answer to the end");
+}
+
+#[rstest]
+#[case("x.golden.json", &[
+    "0/difficulty", "0/expect/toolsAcceptable", "0/expect/toolsNotCalled", "0/expect/responseMatches", "0/expect/maxTokens"
+])]
+#[case("x.labeled.json", &[])]
+#[case("x.regression.json", &[])]
+fn labeled_field_in_golden(#[case] name: &'static str, #[case] places: &[&str]) {
+    let expect =
+        json!({ "toolsAcceptable": [["a"]], "toolsNotCalled": ["b"], "responseMatches": ["c"], "maxTokens": 5 });
+    let linted = Linted::one(name, json!({ "difficulty": "edge", "expect": expect }));
+    assert_eq!(linted.places(Rule::LabeledFieldInGolden), places);
+    let shared = json!({ "toolsCalled": ["a"], "responseContains": ["x", "y"], "maxLatencyMs": 5, "minLength": 1 });
+    let nowhere: &[&str] = &[];
+    assert_eq!(Linted::one(name, json!({ "expect": shared })).places(Rule::LabeledFieldInGolden), nowhere);
+}
+
+#[rstest]
+#[case("get_weather.golden.json", "gs-get-weather-001", true)]
+#[case("get_weather.golden.json", "gs-get_weather-001", true)]
+#[case("get-weather.golden.json", "gs-get_weather-1234", true)]
+#[case("get_weather.golden.json", "ls-get-weather-001", false)]
+#[case("get_weather.golden.json", "gs-get-weather-01", false)]
+#[case("get_weather.golden.json", "gs-get-weather-00a", false)]
+#[case("get_weather.golden.json", "gs-get-weather-٠٠١", false)]
+#[case("get_weather.golden.json", "gs-get-weather", false)]
+#[case("get_weather.golden.json", "gs-001", false)]
+#[case("get_weather.golden.json", "gs-get-forecast-001", false)]
+#[case("get_weather.golden.json", "GS-get-weather-001", false)]
+#[case("get_weather.labeled.json", "ls-get-weather-001", true)]
+#[case("get_weather.labeled.json", "gs-get-weather-001", false)]
+#[case("get_weather.regression.json", "rg-get-weather-001", true)]
+#[case("get_weather.regression.json", "ls-get-weather-001", false)]
+#[case("get_weather.json", "whatever", true)]
+#[case("get_weather.rubric.json", "whatever", true)]
+fn id_form(#[case] name: &'static str, #[case] id: &str, #[case] fits: bool) {
+    let linted = Linted::new(name, json!([case(id, json!({}))]));
+    let expected: &[&str] = if fits { &[] } else { &["0/id"] };
+    assert_eq!(linted.places(Rule::IdForm), expected);
+}
+
+#[rstest]
+#[case(json!({ "toolsCalled": ["known", "a"] }), &["0/expect/toolsCalled/1"])]
+#[case(json!({ "toolsNotCalled": ["a", "known"] }), &["0/expect/toolsNotCalled/0"])]
+#[case(json!({ "toolsAcceptable": [["known"], ["known", "a"]] }), &["0/expect/toolsAcceptable/1/1"])]
+#[case(json!({ "toolsAcceptable": [["__none__"], []] }), &[])]
+#[case(
+    json!({ "toolParams": [{ "tool": "a", "paramName": "p", "assertion": "exists" }] }),
+    &["0/expect/toolParams/0/tool"]
+)]
+#[case(json!({ "toolOrder": [["known", "a"], ["b", "known"]] }), &["0/expect/toolOrder/0/1", "0/expect/toolOrder/1/0"])]
+#[case(json!({ "toolsCalled": ["Known", "kno-wn"] }), &["0/expect/toolsCalled/0", "0/expect/toolsCalled/1"])]
+#[case(json!({ "toolsCalled": ["known"], "responseContains": ["a"] }), &[])]
+fn unknown_tool(#[case] expect: Value, #[case] places: &[&str]) {
+    let one = || Linted::one("x.labeled.json", json!({ "expect": expect, "stubs": { "unheard_of": 1 } }));
+    let known = Linted { registry: Some(registry(&["known"])), ..one() };
+    assert_eq!(known.places(Rule::UnknownTool), places);
+    let nowhere: &[&str] = &[];
+    assert_eq!(one().places(Rule::UnknownTool), nowhere, "without a registry no tool is unknown");
+}
+
+#[test]
+fn an_unknown_tool_comes_with_the_nearest_one() {
+    let near = |tool: &str| {
+        let one = Linted::one("x.labeled.json", json!({ "expect": { "toolsCalled": [tool] } }));
+        let linted = Linted { registry: Some(registry(&["get_forecast", "get_weather"])), ..one };
+        linted.lints().into_iter().find(|lint| lint.rule == Rule::UnknownTool).unwrap().message
+    };
+    assert_eq!(near("get_wether"), "the registry has no tool 'get_wether' (did you mean 'get_weather'?)");
+    assert_eq!(near("zzz"), "the registry has no tool 'zzz'");
+}
+
+#[rstest]
+#[case("exists", Some(json!(1)), &["0/expect/toolParams/0/value"])]
+#[case("notExists", Some(Value::Null), &["0/expect/toolParams/0/value"])]
+#[case("exists", None, &[])]
+#[case("equals", Some(json!(1)), &[])]
+#[case("oneOf", Some(json!([1])), &[])]
+fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] places: &[&str]) {
+    let mut param = json!({ "tool": "t", "paramName": "p", "assertion": assertion });
+    if let Some(value) = value {
+        param["value"] = value;
+    }
+    let linted = Linted::one("x.labeled.json", json!({ "expect": { "toolParams": [param] } }));
+    assert_eq!(linted.places(Rule::IgnoredValue), places);
+}
+
+#[test]
+fn places_lead_into_both_kinds_of_file() {
+    let bare = Linted::one("x.golden.json", json!({ "stubs": {} }));
+    let envelope = Linted::new("x.golden.json", json!({ "cases": bare.document }));
+    assert_eq!(bare.lints(), envelope.lints());
+    assert_ne!(bare.lints(), Vec::new());
+}

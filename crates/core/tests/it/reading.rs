@@ -1,7 +1,6 @@
 //! Eval files on disk: the folder below `corpus` says their fate, the snapshot beside each what was read or refused.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::case::{EvalFile, EvalFileSchema, InvalidEvalFile, Origin};
@@ -28,16 +27,19 @@ const BEYOND_A_SCHEMA: [(&str, &str); 13] = [
 
 #[expect(clippy::disallowed_methods, reason = "a test of files reads files")]
 fn bytes_of(path: &Path) -> Vec<u8> {
-    std::fs::read(path).unwrap()
+    std::fs::read(path).expect("a file of the corpus")
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem().unwrap().to_str().unwrap().to_owned()
+    path.file_stem().expect("a file has a name").to_string_lossy().into_owned()
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).expect("a file has a name")
 }
 
 fn read(path: &Path) -> Result<EvalFile, InvalidEvalFile> {
-    let file_name = path.file_name().unwrap().to_str().unwrap();
-    EvalFile::read(&bytes_of(path), Origin { file_name })
+    EvalFile::read(&bytes_of(path), Origin { file_name: name_of(path) })
 }
 
 fn read_text(text: &str) -> Result<EvalFile, InvalidEvalFile> {
@@ -47,33 +49,26 @@ fn read_text(text: &str) -> Result<EvalFile, InvalidEvalFile> {
 /// Compares with the `.snap` file that stands beside the corpus file.
 fn assert_beside(path: &Path, text: &str) {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(path.parent().unwrap());
+    settings.set_snapshot_path(path.parent().expect("a file stands in a folder"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(stem(path), text));
 }
 
 fn rendered(findings: &[Finding]) -> String {
-    let mut out = String::new();
-    for Finding { place, pointer, case_id, message, help } in findings {
-        let position = place.position;
-        write!(out, "{}:{}", position.line, position.column).unwrap();
-        if let Some(id) = case_id {
-            write!(out, " {id}").unwrap();
-        }
-        writeln!(out, ": {message}").unwrap();
-        if let Some(pointer) = pointer {
-            writeln!(out, "    at {pointer:?}").unwrap();
-        }
-        if let Some(help) = help {
-            writeln!(out, "    help: {help}").unwrap();
-        }
-    }
-    out
+    findings.iter().map(line_of).collect()
+}
+
+fn line_of(finding: &Finding) -> String {
+    let Finding { place, pointer, case_id, message, help } = finding;
+    let id = case_id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
+    let at = pointer.as_ref().map_or_else(String::new, |pointer| format!("    at {pointer:?}\n"));
+    let help = help.as_ref().map_or_else(String::new, |help| format!("    help: {help}\n"));
+    format!("{}:{}{id}: {message}\n{at}{help}", place.position.line, place.position.column)
 }
 
 fn schema() -> Value {
-    serde_json::to_value(schemars::schema_for!(EvalFileSchema)).unwrap()
+    serde_json::to_value(schemars::schema_for!(EvalFileSchema)).expect("a schema is JSON")
 }
 
 /// The file as any other JSON parser sees it.
@@ -96,8 +91,7 @@ fn valid_files_are_read(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
 fn what_is_read_and_written_is_read_the_same(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let mut first = read(&path).unwrap();
     let written = serde_json::to_string(&json!({ "metadata": first.metadata, "cases": first.cases })).unwrap();
-    let file_name = path.file_name().unwrap().to_str().unwrap();
-    let mut second = EvalFile::read(written.as_bytes(), Origin { file_name }).unwrap();
+    let mut second = EvalFile::read(written.as_bytes(), Origin { file_name: name_of(&path) }).unwrap();
     let placed = first.cases.iter_mut().chain(&mut second.cases);
     placed.for_each(|case| case.line = 0);
     assert_eq!(first.cases, second.cases);
@@ -170,8 +164,8 @@ fn keys_read(value: &Value) -> BTreeSet<String> {
     let invalid = read_text(&value.to_string()).expect_err("a key that nobody knows");
     let is_stranger = |finding: &&Finding| finding.message == format!("unknown key '{STRANGER}'");
     let finding = invalid.findings.iter().find(is_stranger).expect("found");
-    let help = finding.help.as_deref().unwrap();
-    help.strip_prefix("known keys here: ").unwrap().split(", ").map(str::to_owned).collect()
+    let help = finding.help.as_deref().expect("help");
+    help.strip_prefix("known keys here: ").expect("the keys").split(", ").map(str::to_owned).collect()
 }
 
 #[rstest]
