@@ -16,10 +16,7 @@ pub struct Expanded {
 }
 
 /// Fills in `${NAME}`; any other `$` is plain text.
-pub fn expand_variables(
-    text: &str,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Expanded, MissingVariable> {
+pub fn expand_variables(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Expanded, MissingVariable> {
     let mut expanded = Expanded { text: String::with_capacity(text.len()), secrets: Vec::new() };
     let mut rest = text;
     while let Some(start) = rest.find("${") {

@@ -36,8 +36,8 @@ pub struct HttpAgent {
 impl HttpAgent {
     /// Prepares the connection pool; `headers` have their variables filled in.
     pub fn new(url: &str, headers: &[(String, String)], config: HttpConfig) -> Result<Self, ClientError> {
-        let parsed = Url::parse(url)
-            .map_err(|error| ClientError::Url { url: url.to_owned(), reason: error.to_string() })?;
+        let parsed =
+            Url::parse(url).map_err(|error| ClientError::Url { url: url.to_owned(), reason: error.to_string() })?;
         let client = client(&parsed, header_map(headers)?)?;
         Ok(Self { client, url: parsed, config })
     }
@@ -65,7 +65,8 @@ impl HttpAgent {
     async fn exchange(&self, message: &str) -> Result<Exchanged, String> {
         let mut response = self.request(message).send().await.map_err(describe)?;
         let status = response.status();
-        let location = response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let location =
+            response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let limit = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(describe)? {
@@ -138,7 +139,8 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, ClientError> {
     for (name, value) in headers {
         let fail = |reason: String| ClientError::Header { name: name.clone(), reason };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|error| fail(error.to_string()))?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| fail("its value has forbidden characters".to_owned()))?;
+        let mut value =
+            HeaderValue::from_str(value).map_err(|_| fail("its value has forbidden characters".to_owned()))?;
         value.set_sensitive(true);
         map.insert(header, value);
     }
@@ -192,11 +194,7 @@ fn describe(error: reqwest::Error) -> String {
 
 /// Gets what an address answers, at most 64 MiB of it.
 pub async fn fetch(url: &str, headers: &[(String, String)]) -> Result<Vec<u8>, String> {
-    let config = HttpConfig {
-        method: Method::Get,
-        max_response_bytes: 64 * 1024 * 1024,
-        ..HttpConfig::default()
-    };
+    let config = HttpConfig { method: Method::Get, max_response_bytes: 64 * 1024 * 1024, ..HttpConfig::default() };
     let agent = HttpAgent::new(url, headers, config).map_err(|error| error.to_string())?;
     let exchanged = agent.exchange("").await?;
     exchanged.accepted().map(<[u8]>::to_vec)

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::source::{
-    ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_word,
-};
+use karat_core::source::{ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_word};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -144,11 +142,7 @@ impl RequestMap {
 }
 
 /// Reads header names and values.
-pub fn read_headers(
-    value: &Value,
-    path: &Path<'_>,
-    problems: &mut Problems,
-) -> Option<BTreeMap<String, String>> {
+pub fn read_headers(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
     let map = read_object_map(value, path, problems)?;
     let read = |(name, value): (&String, &Value)| Some((name.clone(), read_string(value, &path.key(name), problems)?));
     map.iter().map(read).collect()
@@ -163,7 +157,10 @@ mod tests {
     #[test]
     fn the_message_goes_to_its_place() {
         let map = RequestMap {
-            body: json!({"messages": [{"role": "user", "content": ""}], "stream": false}).as_object().cloned().expect("an object"),
+            body: json!({"messages": [{"role": "user", "content": ""}], "stream": false})
+                .as_object()
+                .cloned()
+                .expect("an object"),
             message: "/messages/0/content".to_owned(),
             query: None,
         };

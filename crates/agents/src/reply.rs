@@ -88,7 +88,9 @@ impl ResponseMap {
                     self.tool_call.read_call(call).map_err(|what| format!("tool call {index} of the reply {what}"))
                 })
                 .collect::<Result<_, _>>()?,
-            Some(other) => return Err(format!("the reply's '{}' is {}, not an array", self.tool_calls, type_name(other))),
+            Some(other) => {
+                return Err(format!("the reply's '{}' is {}, not an array", self.tool_calls, type_name(other)));
+            }
         };
         Ok(Trace {
             response,
@@ -124,9 +126,12 @@ impl ToolCallMap {
         let params = match present(call, &self.params) {
             None => Map::new(),
             Some(Value::Object(params)) => params.clone(),
-            Some(Value::String(text)) => serde_json::from_str(text)
-                .map_err(|_| format!("('{name}') has arguments that are no JSON object"))?,
-            Some(other) => return Err(format!("('{name}') has arguments that are {}, not an object", type_name(other))),
+            Some(Value::String(text)) => {
+                serde_json::from_str(text).map_err(|_| format!("('{name}') has arguments that are no JSON object"))?
+            }
+            Some(other) => {
+                return Err(format!("('{name}') has arguments that are {}, not an object", type_name(other)));
+            }
         };
         let success = match present(call, &self.success) {
             None => None,

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Pending};
-use karat_core::source::{
-    Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string,
-};
+use karat_core::source::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
 use karat_core::trace::Trace;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -29,7 +29,9 @@ pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<A
         let headers = fill_headers(&settings.agent.headers, &mut settings.redactor)?;
         printer.keep_secret(settings.redactor.clone());
         let agent = HttpAgent::new(text, &headers, settings.agent.clone());
-        return agent.map(|agent| Arc::new(agent) as Arc<dyn Agent>).map_err(|error| Failure::invalid(error.to_string()));
+        return agent
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>)
+            .map_err(|error| Failure::invalid(error.to_string()));
     }
     match text.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
@@ -46,7 +48,9 @@ pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<A
         Some((kind, _)) if MODEL_KINDS.contains(&kind) => {
             Err(Failure::invalid(format!("'{kind}:' agents are not supported yet: give the URL of an agent")))
         }
-        _ => Err(Failure::invalid(format!("'{text}' is no agent: expected a URL (http://…, https://…) or scripted:FILE"))),
+        _ => Err(Failure::invalid(format!(
+            "'{text}' is no agent: expected a URL (http://…, https://…) or scripted:FILE"
+        ))),
     }
 }
 

@@ -79,7 +79,9 @@ pub(crate) fn run_results(folder: &Path, run_id: &str) -> Result<Vec<SuiteResult
     let paths = result_paths(folder);
     let named: Vec<&PathBuf> = paths
         .iter()
-        .filter(|path| path.file_name().is_some_and(|name| !run_id.is_empty() && name.to_string_lossy().contains(run_id)))
+        .filter(|path| {
+            path.file_name().is_some_and(|name| !run_id.is_empty() && name.to_string_lossy().contains(run_id))
+        })
         .collect();
     if !named.is_empty() {
         let read = named.into_iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;

@@ -123,7 +123,8 @@ impl SnapshotSource {
             _ => None,
         };
         if source.is_none() && problems.is_empty() {
-            problems.at(path, "'snapshot' must have one of 'command' (a list of words), 'url' (with 'headers') and 'file'");
+            problems
+                .at(path, "'snapshot' must have one of 'command' (a list of words), 'url' (with 'headers') and 'file'");
         }
         source
     }

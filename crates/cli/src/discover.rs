@@ -90,7 +90,8 @@ impl Walker<'_> {
     fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
         let fail = |error| Failure::invalid(format!("cannot read {}: {error}", folder.display()));
         let entries = std::fs::read_dir(folder).map_err(fail)?;
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(fail)?;
+        let mut paths: Vec<PathBuf> =
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(fail)?;
         paths.sort();
         for path in paths {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -122,7 +123,8 @@ impl Walker<'_> {
 /// Tells whether a file has cases; nothing should be left out of a run in silence.
 fn looks_like_eval_file(path: &Path) -> bool {
     let small = path.metadata().is_ok_and(|metadata| metadata.len() <= SNIFF_LIMIT);
-    let value: Option<Value> = small.then(|| std::fs::read(path).ok()).flatten().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let value: Option<Value> =
+        small.then(|| std::fs::read(path).ok()).flatten().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let is_case = |value: &Value| value.get("id").is_some() && value.get("expect").is_some();
     match value {
         Some(Value::Array(items)) => items.first().is_some_and(is_case),

@@ -25,7 +25,8 @@ pub(crate) struct Environment {
 
 impl Environment {
     pub(crate) fn real() -> Self {
-        let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
+        let set =
+            |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
         let columns = variable("COLUMNS").and_then(|columns| columns.parse().ok());
         Self {
             current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
@@ -56,7 +57,8 @@ fn console_columns() -> Option<usize> {
 
 /// Tells whether a locale was chosen and is not UTF-8; none at all is what build machines have.
 fn is_ascii_locale() -> bool {
-    let chosen = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
+    let chosen =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
     chosen.is_some_and(|locale| {
         let locale = locale.to_lowercase();
         !locale.contains("utf-8") && !locale.contains("utf8")

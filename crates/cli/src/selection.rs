@@ -24,7 +24,12 @@ impl Selection {
         Ok(Self {
             ids: args.id.clone(),
             tiers: words("tier", &args.tier, &Tier::NAMED.map(Tier::name), Tier::from_name)?,
-            difficulties: words("difficulty", &args.difficulty, &Difficulty::ALL.map(Difficulty::name), Difficulty::from_name)?,
+            difficulties: words(
+                "difficulty",
+                &args.difficulty,
+                &Difficulty::ALL.map(Difficulty::name),
+                Difficulty::from_name,
+            )?,
             grep: grep.map_err(|error| Failure::invalid(format!("--grep is not a regular expression: {error}")))?,
         })
     }

@@ -189,7 +189,8 @@ fn snapshot_source(
         (None, None) => None,
     };
     // A source on the command line is wanted; one in the file is, unless it is switched off.
-    let wanted = args.snapshot_enabled.unwrap_or(flag.is_some() || file.snapshot_enabled.unwrap_or(file.snapshot.is_some()));
+    let wanted =
+        args.snapshot_enabled.unwrap_or(flag.is_some() || file.snapshot_enabled.unwrap_or(file.snapshot.is_some()));
     let source = resolver.anchored(flag, file.snapshot.clone());
     match source {
         Some(source) if wanted => Ok(Some(source)),
@@ -244,8 +245,7 @@ fn read_flag<T>(
     read: impl FnOnce(&Value, &source::Path<'_>, &mut Problems) -> Option<T>,
     redactor: &mut Redactor,
 ) -> Result<T, Failure> {
-    let value =
-        parse(text).map_err(|error| Failure::invalid(format!("--{name} is not JSON: {}", error.message)))?;
+    let value = parse(text).map_err(|error| Failure::invalid(format!("--{name} is not JSON: {}", error.message)))?;
     redactor.learn(name, &value);
     let mut problems = Problems::default();
     let read = read(&value, &source::Path::Root, &mut problems);

@@ -39,7 +39,9 @@ pub(crate) async fn capture(
     };
     match tokio::time::timeout(timeout, capturing).await {
         Ok(captured) => captured,
-        Err(_) => Err(Failure::invalid(format!("cannot capture the snapshot: no end within {} ms", timeout.as_millis()))),
+        Err(_) => {
+            Err(Failure::invalid(format!("cannot capture the snapshot: no end within {} ms", timeout.as_millis())))
+        }
     }
 }
 

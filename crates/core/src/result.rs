@@ -166,7 +166,8 @@ pub struct Summary {
 impl Summary {
     /// Counts the cases that ran; `selected` is how many should have.
     pub fn of(cases: &[Arc<CaseResult>], selected: usize) -> Self {
-        let mut summary = Summary { total_cases: cases.len(), not_run: selected.saturating_sub(cases.len()), ..Summary::default() };
+        let mut summary =
+            Summary { total_cases: cases.len(), not_run: selected.saturating_sub(cases.len()), ..Summary::default() };
         let mut cost = Some(0.0);
         for case in cases {
             match case.outcome() {

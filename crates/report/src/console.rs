@@ -244,7 +244,12 @@ impl Page {
             let title = format!("{count} regression{} since {}", plural(count), self.clean(baseline));
             let _ = writeln!(out, "  {}", palette.alarm(title));
             for id in &result.regressions {
-                let _ = writeln!(out, "    {} {}", palette.alarm(self.settings.symbols.failed), palette.bold(self.clean(id)));
+                let _ = writeln!(
+                    out,
+                    "    {} {}",
+                    palette.alarm(self.settings.symbols.failed),
+                    palette.bold(self.clean(id))
+                );
             }
         }
         if !result.new_passes.is_empty() {
@@ -271,12 +276,7 @@ impl Page {
             let title = format!("{} regression{}", totals.regressions, plural(totals.regressions));
             let _ = writeln!(out, "{}", palette.alarm(title));
         }
-        let _ = writeln!(
-            out,
-            "{} {}",
-            palette.bold(format_args!("{} suites:", totals.suites)),
-            counts.line(palette),
-        );
+        let _ = writeln!(out, "{} {}", palette.bold(format_args!("{} suites:", totals.suites)), counts.line(palette));
     }
 
     fn clean(&self, text: &str) -> String {

@@ -60,7 +60,8 @@ impl Reporter for JsonLinesReporter {
 }
 
 fn write_line(out: &mut dyn Write, value: &impl Serialize, pretty: bool) -> Result<(), ReportError> {
-    let written = if pretty { serde_json::to_writer_pretty(&mut *out, value) } else { serde_json::to_writer(&mut *out, value) };
+    let written =
+        if pretty { serde_json::to_writer_pretty(&mut *out, value) } else { serde_json::to_writer(&mut *out, value) };
     written
         .map_err(io::Error::from)
         .and_then(|()| out.write_all(b"\n"))

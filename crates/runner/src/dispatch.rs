@@ -42,8 +42,7 @@ pub async fn run(
         total_cases: units.len(),
     });
     let (out, mut finished) = mpsc::unbounded_channel();
-    let shared =
-        Arc::new(Shared { plan, agent, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
+    let shared = Arc::new(Shared { plan, agent, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
     for _ in 0..workers {
         tokio::spawn(work(Arc::clone(&shared), out.clone(), cancel.clone()));
     }

@@ -35,11 +35,7 @@ pub(crate) struct Finished {
     pub(crate) result: CaseResult,
 }
 
-pub(crate) async fn work(
-    shared: Arc<Shared>,
-    out: mpsc::UnboundedSender<Finished>,
-    mut cancel: watch::Receiver<bool>,
-) {
+pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finished>, mut cancel: watch::Receiver<bool>) {
     let cancelled = cancel.wait_for(|cancelled| *cancelled);
     tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {

@@ -85,8 +85,8 @@ impl Checker<'_> {
         let tree: Value = if is_hashed { serde_json::from_str(text).unwrap_or_default() } else { Value::Null };
         let raw_cases = tree.pointer(prefix).and_then(Value::as_array).map(Vec::as_slice);
         let context = LintContext { registry: self.registry, routing_only: self.routing_only, raw_cases };
-        let stale = check_staleness(&file, &CurrentTool::of(&file, self.registry)).into_iter();
-        let stale = stale.filter(|staleness| staleness.is_stale() || self.registry.is_some()).map(from_staleness);
+        let stale = check_staleness(&file, &CurrentTool::of(&file, self.registry));
+        let stale = stale.iter().filter(|staleness| staleness.is_stale() || self.registry.is_some()).map(from_staleness);
         let lints = lint(&file, context).into_iter().map(|lint| from_lint(prefix, lint));
         Finding::locate_marked(text, stale.chain(lints).collect())
             .into_iter()
@@ -98,7 +98,7 @@ impl Checker<'_> {
 /// What is wrong, by which rule, and how much it matters.
 type Marked = (Problem, (&'static str, Severity));
 
-fn from_staleness(staleness: Staleness) -> Marked {
+fn from_staleness(staleness: &Staleness) -> Marked {
     (problem("/metadata".to_owned(), None, staleness.warning()), (STALE, Severity::Warning))
 }
 
@@ -153,7 +153,9 @@ impl Issue {
 impl Report {
     fn print(&self, format: OutputFormat, printer: &Printer) -> Result<(), Failure> {
         let text = match format {
-            OutputFormat::Json => serde_json::to_string_pretty(self).map_err(|error| Failure::errored(error.to_string()))?,
+            OutputFormat::Json => {
+                serde_json::to_string_pretty(self).map_err(|error| Failure::errored(error.to_string()))?
+            }
             OutputFormat::Human => self.totals(printer),
         };
         printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))

@@ -27,7 +27,9 @@ pub(crate) fn run(args: &DiffArgs, environment: &Environment, printer: &Printer)
     let now = results(&args.now, folder, &environment.current_dir)?;
     let diff = Diff::of(&before, &now);
     let text = match args.format {
-        OutputFormat::Json => serde_json::to_string_pretty(&diff).map_err(|error| Failure::errored(error.to_string()))? + "\n",
+        OutputFormat::Json => {
+            serde_json::to_string_pretty(&diff).map_err(|error| Failure::errored(error.to_string()))? + "\n"
+        }
         OutputFormat::Human => diff.text(printer),
     };
     printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;

@@ -16,9 +16,7 @@ use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{
-    ConsoleReporter, ConsoleSettings, JsonLinesReporter, JsonReporter, ResultFileReporter, Verbosity,
-};
+use karat_report::{ConsoleReporter, ConsoleSettings, JsonLinesReporter, JsonReporter, ResultFileReporter, Verbosity};
 use karat_runner::{Baseline, Plan, Reporters, SuitePlan};
 use tokio::sync::watch;
 
@@ -180,10 +178,9 @@ enum Report {
 }
 
 fn parse_report(text: &str) -> Result<Report, Failure> {
-    let (kind, path) = text
-        .split_once('=')
-        .filter(|(_, path)| !path.is_empty())
-        .ok_or_else(|| Failure::invalid(format!("--report {text} names no path")).hint("for example --report junit=report.xml"))?;
+    let (kind, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(|| {
+        Failure::invalid(format!("--report {text} names no path")).hint("for example --report junit=report.xml")
+    })?;
     let destination = Destination::parse(path);
     match kind {
         "junit" => Ok(Report::Junit(destination)),

@@ -19,9 +19,8 @@ fn the_contracts_own_examples_only_echo_the_prompt() {
 
 #[test]
 fn findings_stand_in_their_source() {
-    let project = project()
-        .file("tools.json", json!([{"name": "get_weather", "description": "d", "version": "2.0.0"}]))
-        .file(
+    let project =
+        project().file("tools.json", json!([{"name": "get_weather", "description": "d", "version": "2.0.0"}])).file(
             "evals/get-weather.labeled.json",
             json!({"metadata": {"toolName": "get_weather", "toolVersion": "1.0.0"}, "cases": [{
                 "id": "ls-get-weather-1", "difficulty": "edge", "input": {"message": "m"},
@@ -38,21 +37,6 @@ fn findings_stand_in_their_source() {
        ·  ──────────
        ╰────
 
-      × ls-get-weather-1: use 'toolsCalled' or 'toolsAcceptable', not both (both-
-      │ routing-kinds)
-        ╭─[evals/get-weather.labeled.json:17:5]
-     17 │     "toolsAcceptable": [
-        ·     ─────────────────
-        ╰────
-
-      ⚠ ls-get-weather-1: an edge case asserts that something does not happen
-      │ ('toolsNotCalled', 'responseNotContains', or no tool called) (edge-
-      │ without-negative)
-        ╭─[evals/get-weather.labeled.json:13:4]
-     13 │    "expect": {
-        ·    ────────
-        ╰────
-
       ⚠ ls-get-weather-1: ids of labeled cases look like 'ls-get-weather-001'
       │ (id-form)
        ╭─[evals/get-weather.labeled.json:8:4]
@@ -60,11 +44,26 @@ fn findings_stand_in_their_source() {
        ·    ────
        ╰────
 
+      ⚠ ls-get-weather-1: an edge case asserts that something does not
+      │ happen ('toolsNotCalled', 'responseNotContains', or no tool called)
+      │ (edge-without-negative)
+        ╭─[evals/get-weather.labeled.json:13:4]
+     13 │    "expect": {
+        ·    ────────
+        ╰────
+
       × ls-get-weather-1: the registry has no tool 'get_wether' (did you mean
       │ 'get_weather'?) (unknown-tool)
         ╭─[evals/get-weather.labeled.json:15:6]
      15 │      "get_wether"
         ·      ────────────
+        ╰────
+
+      × ls-get-weather-1: use 'toolsCalled' or 'toolsAcceptable', not both
+      │ (both-routing-kinds)
+        ╭─[evals/get-weather.labeled.json:17:5]
+     17 │     "toolsAcceptable": [
+        ·     ─────────────────
         ╰────
 
     1 files, 1 cases: 0 invalid, 2 errors, 3 warnings
@@ -76,13 +75,17 @@ fn findings_stand_in_their_source() {
 fn invalid_ranks_above_errors_above_warnings() {
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     assert_eq!(project.run(["check"]).code, Some(0));
-    project.write("evals/x.golden.json", json!([case("gs-x-001", "m", json!({"toolsCalled": [], "toolsAcceptable": [[]]}))]));
+    project.write(
+        "evals/x.golden.json",
+        json!([case("gs-x-001", "m", json!({"toolsCalled": [], "toolsAcceptable": [[]]}))]),
+    );
     assert_eq!(project.run(["check"]).code, Some(1));
     project.write("evals/y.golden.json", json!([{"id": "gs-y-001"}]));
     let output = project.run(["check", "--format", "json"]);
     assert_eq!(output.code, Some(2));
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
-    let invalid: Vec<&Value> = report["issues"].as_array().unwrap().iter().filter(|issue| issue["rule"] == "invalid").collect();
+    let invalid: Vec<&Value> =
+        report["issues"].as_array().unwrap().iter().filter(|issue| issue["rule"] == "invalid").collect();
     assert_eq!(invalid.len(), 2, "{invalid:?}");
     assert_eq!((&invalid[0]["file"], &invalid[0]["line"]), (&json!("evals/y.golden.json"), &json!(2)));
 }

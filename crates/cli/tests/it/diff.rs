@@ -36,9 +36,9 @@ fn what_broke_comes_first() {
     exit: 3
     ----- stdout -----
     x — golden evals
-      1 regressions
+      1 regression
         gs-x-001  responseContains: expected 'ok' in response but not found
-      1 new passes
+      1 new pass
         gs-x-002  says b
       1 without a verdict
         gs-x-003  HTTP 500
@@ -46,7 +46,8 @@ fn what_broke_comes_first() {
 
     ----- stderr -----
     ");
-    let document: Value = serde_json::from_str(&project.run(["diff", &before, &now, "--format", "json"]).stdout).unwrap();
+    let document: Value =
+        serde_json::from_str(&project.run(["diff", &before, &now, "--format", "json"]).stdout).unwrap();
     assert_eq!((&document["regressions"], &document["newPasses"]), (&json!(1), &json!(1)));
     assert_eq!(project.run(["diff", &before, &before]).code, Some(0));
     insta::assert_snapshot!(project.run(["diff", &before, "nothing"]).filtered(), @"

@@ -2,6 +2,7 @@
 //!
 //! `KARAT_UPDATE=1 cargo test -p karat generated` makes them anew.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::support::project;
@@ -37,7 +38,7 @@ fn the_command_line_reference_is_fresh() {
         let output = project().run(arguments);
         assert_eq!(output.code, Some(0));
         let title = format!("karat {verb}");
-        page.push_str(&format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), output.stdout.trim_end()));
+        let _ = write!(page, "\n## {}\n\n```text\n{}\n```\n", title.trim(), output.stdout.trim_end());
     }
     assert_fresh("docs/cli.md", &page);
 }
@@ -64,4 +65,30 @@ fn the_examples_fit_their_schemas_and_pass() {
     let run = project.run(["run".as_ref(), example.as_os_str(), "--output-dir".as_ref(), "results".as_ref()]);
     assert_eq!(run.code, Some(0), "{}", run.both());
     assert!(run.stdout.contains("7/7 passed"), "{}", run.stdout);
+}
+
+/// The README shows what the program prints, but for the durations.
+#[test]
+fn the_readmes_terminal_is_real() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, shown) = readme.split_once("$ karat run ").expect("a command");
+    let (arguments, shown) = shown.split_once('\n').expect("its output");
+    let (shown, _) = shown.split_once("```").expect("its end");
+    let project = project();
+    let results = project.path().join("results");
+    let command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"))
+        .arg("run")
+        .args(arguments.split(' '))
+        .arg("--output-dir")
+        .arg(results)
+        .env("LC_ALL", "C.UTF-8")
+        .env_remove("COLUMNS")
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let real = String::from_utf8(command.stdout).unwrap();
+    let filters = karat_testkit::project::Filters::general();
+    // The width of a duration moves the spaces before it.
+    let plain = |text: &str| filters.apply(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(plain(shown), plain(&real));
 }

@@ -30,7 +30,7 @@ fn writes_what_can_be_checked_at_once_and_never_overwrites() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: [DIR]/./karat.json is there already, and is left as it is
+    error: karat.json is there already, and is left as it is
     ");
     assert_eq!(project.read("karat.json"), before);
 }

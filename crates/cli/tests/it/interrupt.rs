@@ -9,7 +9,8 @@ use crate::support::{ok_case, only_result, project};
 
 #[test]
 fn an_interrupted_run_keeps_what_finished() {
-    let server = ScriptedServer::start(json!({"fast": {"response": "ok"}, "slow": {"response": "ok", "delayMs": 30_000}}));
+    let server =
+        ScriptedServer::start(json!({"fast": {"response": "ok"}, "slow": {"response": "ok", "delayMs": 30_000}}));
     let project = project().file(
         "evals/x.golden.json",
         json!([ok_case("gs-x-001", "fast"), ok_case("gs-x-002", "slow"), ok_case("gs-x-003", "fast")]),

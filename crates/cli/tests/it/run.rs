@@ -40,8 +40,8 @@ fn the_summary_has_the_contracts_form() {
     ═══ get-weather — golden evals ═════════════════════════════════════════════════
       ✓ gs-get-weather-001  says a                                               [TIME]
       ✗ gs-get-weather-002  says b                                               [TIME]
-        → responseNotContains: found 'fetchedAt' in response, expected it not to be
-          there
+        → responseNotContains: found 'fetchedAt' in response but expected it not to
+          be there
       ! gs-get-weather-003  says c                                               [TIME]
         → error: the agent answered HTTP 500 Internal Server Error: boom
       ⚠ gs-get-weather-004  says d                                               [TIME]
@@ -51,7 +51,7 @@ fn the_summary_has_the_contracts_form() {
         → responseMatches: expected the response to match /^\d+$/ but it does not
     ────────────────────────────────────────────────────────────────────────────────
       2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions | [TIME] total
-      ⚠ 1 token has no value, so their checks were skipped: {{seed:nothing.here}}
+      ⚠ checks were skipped for 1 token without a value: {{seed:nothing.here}}
 
     ----- stderr -----
     run [RUN_ID]: 1 result file in results
@@ -61,8 +61,8 @@ fn the_summary_has_the_contracts_form() {
     ----- stdout -----
     === get-weather - golden evals =================================================
       FAIL gs-get-weather-002  says b                                            [TIME]
-        -> responseNotContains: found 'fetchedAt' in response, expected it not to be
-           there
+        -> responseNotContains: found 'fetchedAt' in response but expected it not to
+           be there
       ERR  gs-get-weather-003  says c                                            [TIME]
         -> error: the agent answered HTTP 500 Internal Server Error: boom
       warn gs-get-weather-004  says d                                            [TIME]
@@ -72,13 +72,14 @@ fn the_summary_has_the_contracts_form() {
         -> responseMatches: expected the response to match /^\d+$/ but it does not
     --------------------------------------------------------------------------------
       2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions | [TIME] total
-      warn 1 token has no value, so their checks were skipped: {{seed:nothing.here}}
+      warn checks were skipped for 1 token without a value: {{seed:nothing.here}}
 
     ----- stderr -----
     ");
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "most of it is the result")]
 fn the_result_has_every_key() {
     let project = project()
         .file("tools.json", json!([{"name": "get_weather", "description": "d", "version": "1.0.0"}]))
@@ -96,7 +97,13 @@ fn the_result_has_every_key() {
             }}}),
         );
     let output = project.run([
-        "run", "--agent-endpoint", "scripted:agent.json", "--output-dir", "results", "--tool-registry-path", "tools.json",
+        "run",
+        "--agent-endpoint",
+        "scripted:agent.json",
+        "--output-dir",
+        "results",
+        "--tool-registry-path",
+        "tools.json",
     ]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let mut result = only_result(&project, "results");
@@ -104,9 +111,13 @@ fn the_result_has_every_key() {
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&result).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
-    for (pointer, stand_in) in
-        [("/runId", json!("[RUN_ID]")), ("/timestamp", json!("[TIME]")), ("/wallClockMs", json!(0)), ("/cases/0/durationMs", json!(0)), ("/summary/totalDurationMs", json!(0))]
-    {
+    for (pointer, stand_in) in [
+        ("/runId", json!("[RUN_ID]")),
+        ("/timestamp", json!("[TIME]")),
+        ("/wallClockMs", json!(0)),
+        ("/cases/0/durationMs", json!(0)),
+        ("/summary/totalDurationMs", json!(0)),
+    ] {
         *result.pointer_mut(pointer).expect(pointer) = stand_in;
     }
     insta::assert_json_snapshot!(result, @r#"
@@ -128,7 +139,7 @@ fn the_result_has_every_key() {
       ],
       "stale": true,
       "warnings": [
-        "1 token has no value, so their checks were skipped: {{snapshot:x}}"
+        "checks were skipped for 1 token without a value: {{snapshot:x}}"
       ],
       "cases": [
         {
@@ -276,7 +287,9 @@ fn what_is_missing_is_said_with_a_way_out() {
 
 #[test]
 fn requests_and_replies_are_mapped() {
-    let server = ScriptedServer::start(json!({"*": {"json": {"out": [{"text": "ok"}], "calls": [{"fn": {"n": "t", "a": "{\"p\": 1}"}}]}}}));
+    let server = ScriptedServer::start(
+        json!({"*": {"json": {"out": [{"text": "ok"}], "calls": [{"fn": {"n": "t", "a": "{\"p\": 1}"}}]}}}),
+    );
     let project = project()
         .file(
             "karat.json",
@@ -308,7 +321,10 @@ fn requests_and_replies_are_mapped() {
 fn a_message_can_go_into_the_query() {
     let server = ScriptedServer::start(json!({"GET /chat?q=hello+%26+you": {"response": "ok"}}));
     let project = project()
-        .file("karat.json", json!({"agentEndpoint": server.endpoint(), "agent": {"method": "GET", "request": {"query": "q"}}}))
+        .file(
+            "karat.json",
+            json!({"agentEndpoint": server.endpoint(), "agent": {"method": "GET", "request": {"query": "q"}}}),
+        )
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "hello & you")]));
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
@@ -328,13 +344,19 @@ fn connections_are_reused() {
 
 #[test]
 fn reports_are_written_beside_the_result() {
-    let project = project()
-        .file("a.json", script(&[("m", "no")]))
-        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let project =
+        project().file("a.json", script(&[("m", "no")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project
         .command([
-            "run", "--agent-endpoint", "scripted:a.json", "--report", "junit=out/junit.xml", "--report", "markdown=out/run.md",
-            "--report", "github=out/commands.txt",
+            "run",
+            "--agent-endpoint",
+            "scripted:a.json",
+            "--report",
+            "junit=out/junit.xml",
+            "--report",
+            "markdown=out/run.md",
+            "--report",
+            "github=out/commands.txt",
         ])
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_STEP_SUMMARY", project.path().join("summary.md"))
@@ -350,9 +372,8 @@ fn reports_are_written_beside_the_result() {
 
 #[test]
 fn json_for_programs() {
-    let project = project()
-        .file("a.json", script(&[("m", "no")]))
-        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let project =
+        project().file("a.json", script(&[("m", "no")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run", "--agent-endpoint", "scripted:a.json", "--format", "json"]);
     assert_eq!(output.code, Some(1));
     let document: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
@@ -369,24 +390,31 @@ fn json_for_programs() {
 #[test]
 fn a_snapshot_comes_from_a_file_a_command_or_an_address() {
     let server = ScriptedServer::start(json!({"GET /snapshot": {"price": 7}}));
-    let project = project()
-        .file("a.json", script(&[("m", "costs 7")]))
-        .file("snapshot.json", json!({"price": 7}))
-        .file("evals/x.golden.json", json!([case("gs-x-001", "m", json!({"responseContains": ["costs {{snapshot:price}}"]}))]));
+    let project =
+        project().file("a.json", script(&[("m", "costs 7")])).file("snapshot.json", json!({"price": 7})).file(
+            "evals/x.golden.json",
+            json!([case("gs-x-001", "m", json!({"responseContains": ["costs {{snapshot:price}}"]}))]),
+        );
     let sources = [
         json!({"file": "snapshot.json"}),
         json!({"command": ["cat", "snapshot.json"]}),
         json!({"url": format!("{}/snapshot", server.base())}),
     ];
     for source in sources {
-        project.write("karat.json", json!({"agentEndpoint": "scripted:a.json", "snapshotEnabled": true, "snapshot": source}));
+        project.write(
+            "karat.json",
+            json!({"agentEndpoint": "scripted:a.json", "snapshotEnabled": true, "snapshot": source}),
+        );
         let output = project.run(["run", "--strict"]);
         assert_eq!(output.code, Some(0), "{source}: {}", output.both());
         assert_eq!(newest_result(&project, "evals/results")["cases"][0]["assertionsRun"], 1);
     }
     let switched_off = project.run(["run", "--snapshot-enabled=false"]);
     assert!(switched_off.stdout.contains("1 vacuous"), "{}", switched_off.both());
-    project.write("karat.json", json!({"agentEndpoint": "scripted:a.json", "snapshot": {"command": ["sh", "-c", "echo broken >&2; exit 3"]}}));
+    project.write(
+        "karat.json",
+        json!({"agentEndpoint": "scripted:a.json", "snapshot": {"command": ["sh", "-c", "echo broken >&2; exit 3"]}}),
+    );
     insta::assert_snapshot!(project.run(["run"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -413,7 +441,12 @@ fn fail_fast_begins_nothing_more_and_says_what_was_left() {
     let server = ScriptedServer::start(json!({"bad": {"response": "no"}, "*": {"response": "ok"}}));
     let project = project().file(
         "evals/x.golden.json",
-        json!([ok_case("gs-x-001", "m"), ok_case("gs-x-002", "bad"), ok_case("gs-x-003", "m"), ok_case("gs-x-004", "m")]),
+        json!([
+            ok_case("gs-x-001", "m"),
+            ok_case("gs-x-002", "bad"),
+            ok_case("gs-x-003", "m"),
+            ok_case("gs-x-004", "m")
+        ]),
     );
     let output = project.run(["run", "--agent-endpoint", &server.endpoint(), "--fail-fast"]);
     assert_eq!(output.code, Some(1));

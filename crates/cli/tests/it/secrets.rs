@@ -27,14 +27,28 @@ fn a_header_that_the_agent_echoes_is_masked_everywhere() {
                 "agent": {"headers": {"Authorization": "Bearer ${AGENT_TOKEN}", "x-api-key": "written-down-2"}},
             }),
         )
-        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "echo"), ok_case("gs-x-002", "fail"), ok_case("gs-x-003", "html")]));
+        .file(
+            "evals/x.golden.json",
+            json!([ok_case("gs-x-001", "echo"), ok_case("gs-x-002", "fail"), ok_case("gs-x-003", "html")]),
+        );
     for format in ["human", "json", "jsonl"] {
         let output = project
-            .command(["run", "--format", format, "--report", "junit=r.xml", "--report", "markdown=r.md", "--report", "github=r.txt"])
+            .command([
+                "run",
+                "--format",
+                format,
+                "--report",
+                "junit=r.xml",
+                "--report",
+                "markdown=r.md",
+                "--report",
+                "github=r.txt",
+            ])
             .env("AGENT_TOKEN", SECRET)
             .run();
         assert_eq!(output.code, Some(3), "{}", output.both());
-        let mut texts = vec![output.stdout, output.stderr, project.read("r.xml"), project.read("r.md"), project.read("r.txt")];
+        let mut texts =
+            vec![output.stdout, output.stderr, project.read("r.xml"), project.read("r.md"), project.read("r.txt")];
         texts.extend(project.files_in("results", ".json").iter().map(|path| std::fs::read_to_string(path).unwrap()));
         for text in texts {
             for secret in [SECRET, "in-the-query-1", "written-down-2"] {
@@ -60,7 +74,10 @@ fn what_cannot_be_sent_is_said_without_the_secret() {
     let broken = project.command(["run"]).env("AGENT_TOKEN", format!("{SECRET}\nx")).run();
     assert_eq!(broken.code, Some(2));
     assert!(!broken.both().contains(SECRET), "{}", broken.both());
-    project.write("karat.json", format!("{{\"agentEndpoint\": 5, \"agent\": {{\"headers\": {{\"x-api-key\": \"{SECRET}\"}}}}}}"));
+    project.write(
+        "karat.json",
+        format!("{{\"agentEndpoint\": 5, \"agent\": {{\"headers\": {{\"x-api-key\": \"{SECRET}\"}}}}}}"),
+    );
     let invalid = project.run(["run"]);
     assert_eq!(invalid.code, Some(2));
     assert!(!invalid.both().contains(SECRET), "{}", invalid.both());

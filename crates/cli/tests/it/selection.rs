@@ -21,7 +21,10 @@ fn suite() -> TempProject {
 fn ids(output: &Output) -> Vec<String> {
     let document: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.both()));
     let suites = document["suites"].as_array().unwrap().iter();
-    suites.flat_map(|suite| suite["cases"].as_array().unwrap()).map(|case| case["id"].as_str().unwrap().to_owned()).collect()
+    suites
+        .flat_map(|suite| suite["cases"].as_array().unwrap())
+        .map(|case| case["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -66,7 +69,8 @@ fn only_failed_follows_the_newest_result_or_the_baseline() {
     assert_eq!(project.run(["run", "--only-failed"]).code, Some(2));
     assert_eq!(project.run(["run"]).code, Some(1));
     let run_id = newest_result(&project, "results")["runId"].as_str().unwrap().to_owned();
-    let run = |arguments: &[&str]| project.run(["run", "--format", "json", "--only-failed"].iter().chain(arguments).copied());
+    let run =
+        |arguments: &[&str]| project.run(["run", "--format", "json", "--only-failed"].iter().chain(arguments).copied());
     assert_eq!(ids(&run(&[])), ["gs-x-002"]);
     project.write("a.json", script(&[("m", "ok"), ("bad", "ok")]));
     assert_eq!(ids(&run(&[])), ["gs-x-002"]);
