@@ -49,9 +49,11 @@ pub struct SuiteHeader {
     pub lines: Vec<usize>,
     #[serde(skip)]
     pub staleness: Vec<Staleness>,
-    /// For columns that fit before the first case has ended.
+    /// How wide the ids and the descriptions are, for columns that fit before the first case has ended.
     #[serde(skip)]
-    pub widest_id: String,
+    pub id_columns: usize,
+    #[serde(skip)]
+    pub description_columns: usize,
 }
 
 /// The numbers of a whole run.

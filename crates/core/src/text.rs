@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Number, Value};
+use unicode_width::UnicodeWidthChar;
 
 /// Returns the text a value is compared by: `String(value)` for scalars, compact JSON for the rest.
 pub fn text_form(value: &Value) -> Cow<'_, str> {
@@ -68,6 +69,11 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     }
     let keep: String = text.chars().take(limit.saturating_sub(1)).collect();
     Cow::Owned(format!("{keep}…"))
+}
+
+/// Returns how many columns of a terminal a text takes.
+pub fn display_width(text: &str) -> usize {
+    text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
 
 /// Returns `['a', 'b']`, as messages show lists.

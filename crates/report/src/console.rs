@@ -127,6 +127,17 @@ impl Reporter for ConsoleReporter {
     }
 }
 
+/// How wide the durations are, and a frame at least.
+const DURATION: usize = 7;
+const NARROWEST: usize = 67;
+
+/// The widths of a suite's columns, and of its lines.
+struct Layout {
+    id: usize,
+    description: usize,
+    line: usize,
+}
+
 /// Lays out lines; knows nothing of when they are printed.
 struct Page {
     settings: ConsoleSettings,
@@ -138,12 +149,12 @@ impl Page {
         let name = self.clean(&suite.tool_name);
         let start = double_rule.to_string().repeat(3);
         let title = format!("{start} {name} {dash} {} evals ", suite.tier);
-        let fill = double_rule.to_string().repeat(self.settings.columns.saturating_sub(width(&title)));
+        let fill = double_rule.to_string().repeat(self.layout(suite).line.saturating_sub(width(&title)));
         let _ = writeln!(out, "{}", self.settings.palette.bold(format_args!("{title}{fill}")));
     }
 
     fn case(&self, case: &CaseResult, suite: &SuiteHeader, out: &mut String) {
-        let ConsoleSettings { columns, symbols, palette, verbosity } = self.settings;
+        let ConsoleSettings { symbols, palette, verbosity, .. } = self.settings;
         let plain_pass = case.outcome() == Outcome::Passed && !case.vacuous;
         if verbosity == Verbosity::Quiet && plain_pass {
             return;
@@ -155,21 +166,29 @@ impl Page {
             Outcome::Errored => palette.broken(symbols.errored),
         };
         let duration = format!("{}ms", case.duration_ms);
-        // Two spaces, mark, space, id, two spaces, description, space, duration.
-        let fixed = 2 + width(symbols.passed) + 1 + 2 + 1 + width(&duration).max(7);
-        let room = columns.saturating_sub(fixed);
-        let id_room = width(&self.clean(&suite.widest_id)).min(room.saturating_sub(12).max(12));
+        let Layout { id: id_room, description: text_room, .. } = self.layout(suite);
         let id = cut(&self.clean(&case.id), id_room, symbols.ellipsis).into_owned();
-        let text_room = room.saturating_sub(id_room);
         let text = cut(&self.clean(&case.description), text_room, symbols.ellipsis).into_owned();
         let _ = writeln!(
             out,
             "  {mark} {}  {} {}",
             pad(&id, id_room),
             pad(&text, text_room),
-            palette.dim(format_args!("{duration:>7}")),
+            palette.dim(format_args!("{duration:>DURATION$}")),
         );
         self.reasons(case, out);
+    }
+
+    /// Fits the columns to what is in them, so that on a wide screen the eye need not travel.
+    fn layout(&self, suite: &SuiteHeader) -> Layout {
+        // Two spaces, mark, space, id, two spaces, description, space, duration.
+        let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + 1 + DURATION;
+        let room = self.settings.columns.saturating_sub(fixed);
+        let id = suite.id_columns.min(room.saturating_sub(12).max(12));
+        // Under the longest line of numbers the frame would look torn.
+        let least = NARROWEST.saturating_sub(fixed + id);
+        let description = suite.description_columns.max(least).min(room.saturating_sub(id));
+        Layout { id, description, line: fixed + id + description }
     }
 
     fn reasons(&self, case: &CaseResult, out: &mut String) {
@@ -202,7 +221,7 @@ impl Page {
 
     fn footer(&self, result: &SuiteResult, suite: &SuiteHeader, out: &mut String) {
         let ConsoleSettings { columns, symbols, palette, .. } = self.settings;
-        let _ = writeln!(out, "{}", symbols.rule.to_string().repeat(columns));
+        let _ = writeln!(out, "{}", symbols.rule.to_string().repeat(self.layout(suite).line));
         self.moved(result, out);
         let summary = &result.summary;
         let counts = Counts {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+pub use karat_core::text::display_width as width;
 use unicode_width::UnicodeWidthChar;
 
 /// Returns the text with everything that could steer a terminal made visible instead.
@@ -29,11 +30,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 fn is_hostile(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
-/// Returns how many columns a text takes.
-pub fn width(text: &str) -> usize {
-    text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
 
 /// Returns the text cut to at most `columns`, with `ellipsis` where something was cut.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::assertion::Strictness;
-use karat_core::case::EvalFile;
+use karat_core::case::{Case, EvalFile};
 use karat_core::event::SuiteHeader;
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
 use karat_core::result::CaseResult;
 use karat_core::staleness::{CurrentTool, check_staleness};
+use karat_core::text::display_width;
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 
@@ -57,7 +58,7 @@ impl SuitePlan {
 
     pub(crate) fn header(&self) -> SuiteHeader {
         let cases = &self.file.cases;
-        let widest = cases.iter().map(|case| case.id.as_str()).max_by_key(|id| id.chars().count());
+        let widest = |text: fn(&Case) -> &str| cases.iter().map(|case| display_width(text(case))).max().unwrap_or(0);
         SuiteHeader {
             path: self.path.clone(),
             tool_name: self.tool_name().to_owned(),
@@ -65,7 +66,8 @@ impl SuitePlan {
             selected: cases.len(),
             lines: cases.iter().map(|case| case.line).collect(),
             staleness: check_staleness(&self.file, &self.current),
-            widest_id: widest.unwrap_or_default().to_owned(),
+            id_columns: widest(|case| &case.id),
+            description_columns: widest(|case| &case.description),
         }
     }
 }

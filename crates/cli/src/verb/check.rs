@@ -86,7 +86,8 @@ impl Checker<'_> {
         let raw_cases = tree.pointer(prefix).and_then(Value::as_array).map(Vec::as_slice);
         let context = LintContext { registry: self.registry, routing_only: self.routing_only, raw_cases };
         let stale = check_staleness(&file, &CurrentTool::of(&file, self.registry));
-        let stale = stale.iter().filter(|staleness| staleness.is_stale() || self.registry.is_some()).map(from_staleness);
+        let stale =
+            stale.iter().filter(|staleness| staleness.is_stale() || self.registry.is_some()).map(from_staleness);
         let lints = lint(&file, context).into_iter().map(|lint| from_lint(prefix, lint));
         Finding::locate_marked(text, stale.chain(lints).collect())
             .into_iter()

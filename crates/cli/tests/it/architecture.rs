@@ -119,15 +119,15 @@ fn fault(room: Room, name: &str, target: Room, dependency: &Dependency) -> Optio
         (_, Room::Testkit) if !dependency.development => {
             Some("the testkit never ships: name it under [dev-dependencies]")
         }
-        (_, Room::Core | Room::Testkit) => None,
+        (_, Room::Core | Room::Testkit) | (Room::Wiring, Room::Middle) => None,
         (Room::Middle, _) => Some(
             "crates of the middle row do not know each other: move the shared type or trait to karat-core and let \
              the command line or the server wire the two",
         ),
         (Room::Testkit, _) => Some(
-            "the testkit serves every crate's tests, so it depends on the core only: a script belongs in it, a crate's own code does not",
+            "the testkit serves every crate's tests, so it depends on the core only: what tests one crate alone stands \
+             in that crate's tests",
         ),
-        (Room::Wiring, Room::Middle) => None,
         (Room::Wiring, _) if name == "karat" => None,
         (Room::Wiring, _) => Some("the command line starts the server, never the other way round"),
     }

@@ -15,14 +15,14 @@ fn what_broke_comes_first() {
     let compared = project.run(["run", "--agent-endpoint", "scripted:now.json", "--baseline-run-id", &before]);
     assert_eq!(compared.code, Some(3));
     insta::assert_snapshot!(compared.filtered_stdout(), @"
-    ═══ x — golden evals ═══════════════════════════════════════════════════════════
-      ✗ gs-x-001  says a                                                         [TIME]
+    ═══ x — golden evals ══════════════════════════════════════════════
+      ✗ gs-x-001  says a                                            [TIME]
         → responseContains: expected 'ok' in response but not found
-      ✓ gs-x-002  says b                                                         [TIME]
-      ! gs-x-003  says c                                                         [TIME]
+      ✓ gs-x-002  says b                                            [TIME]
+      ! gs-x-003  says c                                            [TIME]
         → error: HTTP 500
-      ✓ gs-x-004  says d                                                         [TIME]
-    ────────────────────────────────────────────────────────────────────────────────
+      ✓ gs-x-004  says d                                            [TIME]
+    ───────────────────────────────────────────────────────────────────
       1 regression since [RUN_ID]
         ✗ gs-x-001
       1 new pass: gs-x-002

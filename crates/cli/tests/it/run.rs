@@ -40,8 +40,7 @@ fn the_summary_has_the_contracts_form() {
     ═══ get-weather — golden evals ═════════════════════════════════════════════════
       ✓ gs-get-weather-001  says a                                               [TIME]
       ✗ gs-get-weather-002  says b                                               [TIME]
-        → responseNotContains: found 'fetchedAt' in response but expected it not to
-          be there
+        → responseNotContains: expected no 'fetchedAt' in response but found it
       ! gs-get-weather-003  says c                                               [TIME]
         → error: the agent answered HTTP 500 Internal Server Error: boom
       ⚠ gs-get-weather-004  says d                                               [TIME]
@@ -61,8 +60,7 @@ fn the_summary_has_the_contracts_form() {
     ----- stdout -----
     === get-weather - golden evals =================================================
       FAIL gs-get-weather-002  says b                                            [TIME]
-        -> responseNotContains: found 'fetchedAt' in response but expected it not to
-           be there
+        -> responseNotContains: expected no 'fetchedAt' in response but found it
       ERR  gs-get-weather-003  says c                                            [TIME]
         -> error: the agent answered HTTP 500 Internal Server Error: boom
       warn gs-get-weather-004  says d                                            [TIME]
@@ -467,9 +465,9 @@ fn a_folder_that_is_a_project_brings_its_configuration() {
     insta::assert_snapshot!(project.run(["run", "shop"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    ═══ x — golden evals ═══════════════════════════════════════════════════════════
-      ✓ gs-x-001  says m                                                         [TIME]
-    ────────────────────────────────────────────────────────────────────────────────
+    ═══ x — golden evals ══════════════════════════════════════════════
+      ✓ gs-x-001  says m                                            [TIME]
+    ───────────────────────────────────────────────────────────────────
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 
     ----- stderr -----

@@ -70,7 +70,7 @@ pub(super) fn not_contains(evidence: Evidence<'_>, tally: &mut Tally) -> Control
                 Check::Skipped
             }
             Resolved::Text(text) => Check::from_bool(!evidence.trace.response.contains(&text), || {
-                format!("found '{text}' in response but expected it not to be there")
+                format!("expected no '{text}' in response but found it")
             }),
         };
         tally.record_item(Field::ResponseNotContains, index, check)?;

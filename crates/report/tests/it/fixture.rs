@@ -33,7 +33,8 @@ impl Suite {
             selected: lines.len(),
             lines: lines.to_vec(),
             staleness: Vec::new(),
-            widest_id: String::new(),
+            id_columns: 0,
+            description_columns: 0,
         };
         Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new() }
     }
