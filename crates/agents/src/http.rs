@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Pending};
 use karat_core::text::shorten;
 use karat_core::trace::Trace;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, StatusCode, Url};
 use serde_json::Value;
 
@@ -38,8 +40,22 @@ impl HttpAgent {
     pub fn new(url: &str, headers: &[(String, String)], config: HttpConfig) -> Result<Self, ClientError> {
         let parsed =
             Url::parse(url).map_err(|error| ClientError::Url { url: url.to_owned(), reason: error.to_string() })?;
-        let client = client(&parsed, header_map(headers)?)?;
+        let headers = header_map(headers)?;
+        if !parsed.username().is_empty() && headers.contains_key(AUTHORIZATION) {
+            let reason = "the URL holds a user and password, which would replace it".to_owned();
+            return Err(ClientError::Header { name: "authorization".to_owned(), reason });
+        }
+        let client = client(&parsed, headers)?;
         Ok(Self { client, url: parsed, config })
+    }
+
+    /// Returns the secrets that the URL holds, in every spelling in which they are sent.
+    pub fn credentials(&self) -> Vec<String> {
+        let Some(password) = self.url.password() else {
+            return Vec::new();
+        };
+        let basic = BASE64.encode(format!("{}:{password}", self.url.username()));
+        vec![password.to_owned(), basic]
     }
 
     fn request(&self, message: &str) -> reqwest::RequestBuilder {

@@ -19,6 +19,7 @@ pub struct HttpConfig {
     pub request: RequestMap,
     pub response: ResponseMap,
     /// A larger reply is an error.
+    #[schemars(range(min = 1))]
     pub max_response_bytes: u64,
 }
 
@@ -30,7 +31,7 @@ pub struct RequestMap {
     pub body: Map<String, Value>,
     /// Where in the body the message goes, as a JSON pointer.
     pub message: String,
-    /// The query parameter that gets the message instead, for GET and DELETE.
+    /// The query parameter that gets the message instead; GET and DELETE need one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
@@ -90,15 +91,15 @@ impl HttpConfig {
         let default = Self::default();
         let config = Self {
             method: object
-                .optional("method", path, problems, |value, path, problems| {
+                .nullable("method", path, problems, |value, path, problems| {
                     read_word(value, path, problems, &Method::NAMES, Method::from_name)
                 })
                 .unwrap_or_default(),
-            headers: object.optional("headers", path, problems, read_headers).unwrap_or_default(),
-            request: object.optional("request", path, problems, RequestMap::read).unwrap_or_default(),
-            response: object.optional("response", path, problems, ResponseMap::read).unwrap_or_default(),
+            headers: object.nullable("headers", path, problems, read_headers).unwrap_or_default(),
+            request: object.nullable("request", path, problems, RequestMap::read).unwrap_or_default(),
+            response: object.nullable("response", path, problems, ResponseMap::read).unwrap_or_default(),
             max_response_bytes: object
-                .optional("maxResponseBytes", path, problems, read_positive_count)
+                .nullable("maxResponseBytes", path, problems, read_positive_count)
                 .unwrap_or(default.max_response_bytes),
         };
         object.close(path, problems);
@@ -114,20 +115,24 @@ impl RequestMap {
         let mut object = ObjectReader::open(value, path, problems)?;
         let default = Self::default();
         let map = Self {
-            body: object.optional("body", path, problems, read_object_map).unwrap_or_default(),
-            message: object.optional("message", path, problems, read_pointer).unwrap_or(default.message),
-            query: object.optional("query", path, problems, read_string),
+            body: object.nullable("body", path, problems, read_object_map).unwrap_or_default(),
+            message: object.nullable("message", path, problems, read_pointer).unwrap_or(default.message),
+            query: object.nullable("query", path, problems, read_string),
         };
         object.close(path, problems);
-        if map.query.is_none() && map.body_with("").is_none() {
+        if map.body_with("").is_none() {
             problems.at(path, format!("'message': the body has no place '{}'", map.message));
         }
         Some(map)
     }
 
-    /// Returns the body with the message in its place; the last part of the pointer need not be there yet.
+    /// Returns the body with the message in its place, unless it goes into the query; the last part of the pointer
+    /// need not be there yet.
     pub(crate) fn body_with(&self, message: &str) -> Option<Value> {
         let mut body = Value::Object(self.body.clone());
+        if self.query.is_some() {
+            return Some(body);
+        }
         let (parent, last) = self.message.rsplit_once('/')?;
         let key = last.replace("~1", "/").replace("~0", "~");
         match body.pointer_mut(parent)? {

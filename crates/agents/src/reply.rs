@@ -62,11 +62,11 @@ impl ResponseMap {
         let mut object = ObjectReader::open(value, path, problems)?;
         let default = Self::default();
         let map = Self {
-            response: object.optional("response", path, problems, read_pointer).unwrap_or(default.response),
-            tool_calls: object.optional("toolCalls", path, problems, read_pointer).unwrap_or(default.tool_calls),
-            tool_call: object.optional("toolCall", path, problems, ToolCallMap::read).unwrap_or_default(),
-            usage: object.optional("usage", path, problems, read_pointer).unwrap_or(default.usage),
-            model: object.optional("model", path, problems, read_pointer).unwrap_or(default.model),
+            response: object.nullable("response", path, problems, read_pointer).unwrap_or(default.response),
+            tool_calls: object.nullable("toolCalls", path, problems, read_pointer).unwrap_or(default.tool_calls),
+            tool_call: object.nullable("toolCall", path, problems, ToolCallMap::read).unwrap_or_default(),
+            usage: object.nullable("usage", path, problems, read_pointer).unwrap_or(default.usage),
+            model: object.nullable("model", path, problems, read_pointer).unwrap_or(default.model),
         };
         object.close(path, problems);
         Some(map)
@@ -76,6 +76,8 @@ impl ResponseMap {
     pub fn trace(&self, reply: &Value) -> Result<Trace, String> {
         let response = match reply.pointer(&self.response) {
             Some(Value::String(text)) => text.clone(),
+            // An agent that only calls tools has nothing to say.
+            Some(Value::Null) if present(reply, &self.tool_calls).is_some() => String::new(),
             Some(other) => return Err(format!("the reply's text at '{}' is {}", self.response, type_name(other))),
             None => return Err(format!("the reply has no text at '{}'", self.response)),
         };
@@ -108,11 +110,11 @@ impl ToolCallMap {
         let mut object = ObjectReader::open(value, path, problems)?;
         let default = Self::default();
         let map = Self {
-            name: object.optional("name", path, problems, read_pointer).unwrap_or(default.name),
-            params: object.optional("params", path, problems, read_pointer).unwrap_or(default.params),
-            success: object.optional("success", path, problems, read_pointer).unwrap_or(default.success),
-            duration_ms: object.optional("durationMs", path, problems, read_pointer).unwrap_or(default.duration_ms),
-            result: object.optional("result", path, problems, read_pointer).unwrap_or(default.result),
+            name: object.nullable("name", path, problems, read_pointer).unwrap_or(default.name),
+            params: object.nullable("params", path, problems, read_pointer).unwrap_or(default.params),
+            success: object.nullable("success", path, problems, read_pointer).unwrap_or(default.success),
+            duration_ms: object.nullable("durationMs", path, problems, read_pointer).unwrap_or(default.duration_ms),
+            result: object.nullable("result", path, problems, read_pointer).unwrap_or(default.result),
         };
         object.close(path, problems);
         Some(map)

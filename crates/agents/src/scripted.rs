@@ -92,7 +92,7 @@ type Replies = (BTreeMap<String, Answer>, Option<Answer>);
 fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
     let path = Path::Root;
     let mut object = ObjectReader::open(value, &path, problems)?;
-    object.optional("$schema", &path, problems, read_string);
+    object.nullable("$schema", &path, problems, read_string);
     let replies = object.required("replies", &path, problems, |value, path, problems| {
         let map = read_object_map(value, path, problems)?;
         let mut replies = BTreeMap::new();
@@ -102,16 +102,16 @@ fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
         }
         Some(replies)
     });
-    let otherwise = object.optional("otherwise", &path, problems, read_answer);
+    let otherwise = object.nullable("otherwise", &path, problems, read_answer);
     object.close(&path, problems);
     Some((replies?, otherwise))
 }
 
 fn read_answer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Answer> {
     let mut object = ObjectReader::open(value, path, problems)?;
-    let response = object.optional("response", path, problems, read_string).unwrap_or_default();
-    let delay = object.optional("delayMs", path, problems, read_count).unwrap_or_default();
-    let error = object.optional("error", path, problems, read_string);
+    let response = object.nullable("response", path, problems, read_string).unwrap_or_default();
+    let delay = object.nullable("delayMs", path, problems, read_count).unwrap_or_default();
+    let error = object.nullable("error", path, problems, read_string);
     let mut reply = Map::new();
     reply.insert("response".to_owned(), Value::from(response));
     for key in ["toolCalls", "usage", "model"] {

@@ -6,6 +6,7 @@ use karat_agents::{HttpAgent, ScriptedAgent, expand_variables};
 use karat_core::exit::ExitStatus;
 use karat_core::port::Agent;
 use karat_core::redact::Redactor;
+use serde_json::Value;
 
 use crate::diagnostic::print_findings;
 use crate::environment::variable;
@@ -28,10 +29,13 @@ pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<A
     if text.starts_with("http://") || text.starts_with("https://") {
         let headers = fill_headers(&settings.agent.headers, &mut settings.redactor)?;
         printer.keep_secret(settings.redactor.clone());
-        let agent = HttpAgent::new(text, &headers, settings.agent.clone());
-        return agent
-            .map(|agent| Arc::new(agent) as Arc<dyn Agent>)
-            .map_err(|error| Failure::invalid(error.to_string()));
+        let agent = HttpAgent::new(text, &headers, settings.agent.clone())
+            .map_err(|error| Failure::invalid(error.to_string()))?;
+        // A URL's secrets may be spelled in another way once it was parsed and sent.
+        settings.redactor.learn("agentEndpoint", &Value::from(agent.identity()));
+        agent.credentials().iter().for_each(|secret| settings.redactor.add(secret));
+        printer.keep_secret(settings.redactor.clone());
+        return Ok(Arc::new(agent));
     }
     match text.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {

@@ -60,59 +60,61 @@ pub(crate) enum Verb {
 }
 
 /// Keys of `karat.json` as flags: flag over variable over file over default.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Configuration (each is also a key of karat.json)")]
+#[derive(Debug, Clone, Default, Args)]
+#[command(
+    next_help_heading = "Configuration (each is also a key of karat.json, and a variable: --output-dir is KARAT_OUTPUT_DIR)"
+)]
 pub(crate) struct ConfigArgs {
     /// Read this configuration instead of the nearest karat.json
-    #[arg(long, value_name = "FILE", env = "KARAT_CONFIG")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The agent: a URL, or scripted:FILE
-    #[arg(long, value_name = "URL|KIND:NAME", env = "KARAT_AGENT_ENDPOINT")]
+    #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
     /// How an HTTP agent is asked, as JSON: method, headers, request, response, maxResponseBytes
-    #[arg(long, value_name = "JSON", env = "KARAT_AGENT")]
+    #[arg(long, value_name = "JSON")]
     pub(crate) agent: Option<String>,
     /// Where {{seed:…}} tokens come from [default: evals/seed-manifest.json]
-    #[arg(long, value_name = "FILE", env = "KARAT_SEED_MANIFEST_PATH")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) seed_manifest_path: Option<PathBuf>,
     /// Capture a snapshot before the run
-    #[arg(long, value_name = "BOOL", env = "KARAT_SNAPSHOT_ENABLED", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) snapshot_enabled: Option<bool>,
     /// Where the snapshot comes from, as JSON: {"command": […]}, {"url": …, "headers": {…}} or {"file": …}
-    #[arg(long, value_name = "JSON", env = "KARAT_SNAPSHOT")]
+    #[arg(long, value_name = "JSON")]
     pub(crate) snapshot: Option<String>,
     /// Take the snapshot from this file
-    #[arg(long, value_name = "FILE", env = "KARAT_SNAPSHOT_FILE", conflicts_with = "snapshot")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) snapshot_file: Option<PathBuf>,
     /// Where results are written [default: evals/results/]
-    #[arg(long, value_name = "FOLDER", env = "KARAT_OUTPUT_DIR")]
+    #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
     /// Compare with this earlier run of the output folder
-    #[arg(long, value_name = "RUN_ID", env = "KARAT_BASELINE_RUN_ID")]
+    #[arg(long, value_name = "RUN_ID")]
     pub(crate) baseline_run_id: Option<String>,
-    /// Compare with this result file
-    #[arg(long, value_name = "FILE", env = "KARAT_BASELINE", conflicts_with = "baseline_run_id")]
+    /// Compare with this result file, or with the results of this folder
+    #[arg(long, value_name = "PATH")]
     pub(crate) baseline: Option<PathBuf>,
     /// How many cases are under way at once [default: 1]
-    #[arg(long, short = 'j', value_name = "N", env = "KARAT_CONCURRENCY")]
+    #[arg(long, short = 'j', value_name = "N")]
     pub(crate) concurrency: Option<u64>,
     /// How long a case may take, in milliseconds [default: 60000]
-    #[arg(long, value_name = "MS", env = "KARAT_TIMEOUT_MS")]
+    #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
     /// The agent's tools, as JSON [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "FILE", env = "KARAT_TOOL_REGISTRY_PATH")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) tool_registry_path: Option<PathBuf>,
     /// The vocabulary that maxTokens counts with [default: `o200k_base`]
-    #[arg(long, value_name = "NAME", env = "KARAT_TOKENIZER")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) tokenizer: Option<String>,
     /// Fail a case in which no assertion ran; for check: let warnings fail
-    #[arg(long, value_name = "BOOL", env = "KARAT_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) strict: Option<bool>,
     /// Look for every failure of a case, not only the first
-    #[arg(long, value_name = "BOOL", env = "KARAT_ALL_FAILURES", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) all_failures: Option<bool>,
     /// Begin no further case after the first that does not pass
-    #[arg(long, value_name = "BOOL", env = "KARAT_FAIL_FAST", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) fail_fast: Option<bool>,
 }
 
@@ -187,10 +189,10 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     /// Read this configuration instead of the nearest karat.json
-    #[arg(long, value_name = "FILE", env = "KARAT_CONFIG")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Where run ids are looked for [default: evals/results/]
-    #[arg(long, value_name = "FOLDER", env = "KARAT_OUTPUT_DIR")]
+    #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
 }
 

@@ -1,12 +1,13 @@
 //! Earlier results on disk.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use karat_core::case::Tier;
+use karat_core::case::EvalFile;
 use karat_core::registry::same_name;
 use karat_core::result::SuiteResult;
 
+use crate::discover::EvalPath;
 use crate::failure::Failure;
 use crate::load::Loaded;
 use crate::settings::{BaselineSetting, Settings};
@@ -21,6 +22,15 @@ impl Results {
     pub(crate) fn baseline(settings: &Settings) -> Result<Option<Self>, Failure> {
         match &settings.baseline {
             None => Ok(None),
+            Some(BaselineSetting::File(path)) if path.is_dir() => {
+                let paths = result_paths(path);
+                let suites =
+                    paths.iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;
+                if suites.is_empty() {
+                    return Err(Failure::invalid(format!("the baseline folder {} holds no results", path.display())));
+                }
+                Ok(Some(Self { suites }))
+            }
             Some(BaselineSetting::File(path)) => Ok(Some(Self { suites: vec![read_result(path, "the baseline")?] })),
             Some(BaselineSetting::RunId(id)) => {
                 let suites = run_results(&settings.output_dir, id)?;
@@ -36,7 +46,7 @@ impl Results {
         }
     }
 
-    /// Reads the newest result of each suite.
+    /// Reads all earlier results, the newest first.
     pub(crate) fn newest(settings: &Settings) -> Result<Self, Failure> {
         let mut suites: Vec<SuiteResult> =
             result_paths(&settings.output_dir).iter().filter_map(|path| read_result(path, "").ok()).collect();
@@ -49,26 +59,41 @@ impl Results {
         Ok(Self { suites })
     }
 
-    /// Returns the result of a suite: of its tool and tier, or the only one there is.
-    pub(crate) fn of(&self, tool: &str, tier: Tier) -> Option<&SuiteResult> {
-        self.suites.iter().find(|result| same_name(&result.tool_name, tool) && result.tier == tier)
+    /// Returns the result of a suite.
+    pub(crate) fn of(&self, path: &EvalPath, file: &EvalFile) -> Option<&SuiteResult> {
+        self.all_of(path, file).first().copied()
     }
 
-    /// Keeps the cases that did not pass in these results.
+    /// Returns the results of a suite: of the same eval file, or else of its tool and tier where that is no question.
+    fn all_of(&self, path: &EvalPath, file: &EvalFile) -> Vec<&SuiteResult> {
+        let is_suite =
+            |result: &&SuiteResult| same_name(&result.tool_name, &file.tool_name) && result.tier == file.tier;
+        let of_suite: Vec<&SuiteResult> = self.suites.iter().filter(is_suite).collect();
+        let is_file = |result: &&SuiteResult| result.metadata.eval_file == path.in_project;
+        let of_file: Vec<&SuiteResult> = of_suite.iter().copied().filter(is_file).collect();
+        if !of_file.is_empty() {
+            return of_file;
+        }
+        let is_alone =
+            |result: &&SuiteResult| of_suite.iter().filter(|other| other.run_id == result.run_id).count() == 1;
+        of_suite.iter().copied().filter(is_alone).collect()
+    }
+
+    /// Keeps the cases that did not pass when they last ran in these results.
     pub(crate) fn keep_failed(&self, loaded: &mut Vec<Loaded>) -> Result<(), Failure> {
-        for loaded in loaded.iter_mut() {
-            let result = self.of(&loaded.file.tool_name, loaded.file.tier);
-            let failed: HashSet<&str> = result
-                .iter()
-                .flat_map(|result| &result.cases)
-                .filter(|case| !case.passed)
-                .map(|case| case.id.as_str())
-                .collect();
-            loaded.file.cases.retain(|case| failed.contains(case.id.as_str()));
+        for Loaded { path, file } in loaded.iter_mut() {
+            // A run of some cases says nothing of the others: for each case its newest result counts.
+            let mut passed: HashMap<&str, bool> = HashMap::new();
+            for case in self.all_of(path, file).iter().flat_map(|result| &result.cases) {
+                passed.entry(&case.id).or_insert(case.passed);
+            }
+            let failed: HashSet<String> =
+                passed.into_iter().filter(|(_, passed)| !passed).map(|(id, _)| id.to_owned()).collect();
+            file.cases.retain(|case| failed.contains(&case.id));
         }
         loaded.retain(|loaded| !loaded.file.cases.is_empty());
         if loaded.is_empty() {
-            return Err(Failure::nothing_selected("no case failed in the earlier result"));
+            return Err(Failure::nothing_selected("no case failed in the earlier results"));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use karat_core::lint::Severity;
 use karat_core::source::{Finding, Position};
-use karat_report::printable;
+use karat_report::{Palette, printable};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
     SourceSpan, SpanContents,
@@ -28,7 +28,8 @@ pub(crate) struct SourceProblem {
 pub(crate) fn print_findings(name: &str, text: &str, findings: &[Finding], printer: &Printer) {
     let text: Arc<str> = Arc::from(text);
     for finding in findings.iter().take(MOST_FINDINGS) {
-        printer.talk(&render(SourceProblem::new(name, &text, finding.clone(), Severity::Error, None), printer));
+        let problem = SourceProblem::new(name, &text, finding.clone(), Severity::Error, None);
+        printer.talk(&render(problem, printer, printer.stderr_palette));
     }
     if let Some(more) = findings.len().checked_sub(MOST_FINDINGS).filter(|more| *more > 0) {
         printer.talk(&format!("… and {more} more in {name}"));
@@ -36,10 +37,10 @@ pub(crate) fn print_findings(name: &str, text: &str, findings: &[Finding], print
 }
 
 /// Lays out a problem as a person sees it.
-pub(crate) fn render(mut problem: SourceProblem, printer: &Printer) -> String {
+pub(crate) fn render(mut problem: SourceProblem, printer: &Printer, palette: Palette) -> String {
     // The line's number and frame take their part.
     problem.source.widest_line = printer.columns.saturating_sub(10);
-    let theme = match (printer.stderr_palette.color, printer.symbols.ascii) {
+    let theme = match (palette.color, printer.symbols.ascii) {
         (true, false) => GraphicalTheme::unicode(),
         (false, false) => GraphicalTheme::unicode_nocolor(),
         (_, true) => GraphicalTheme::none(),
@@ -136,11 +137,15 @@ impl SourceCode for Excerpt {
         let start = if lines_before + lines_after == 0 {
             offset
         } else {
-            let near = boundary(offset.saturating_sub(self.widest_line / 2));
-            match text[near..offset].rfind('\n') {
-                Some(end) => near + end + 1,
-                None if near == 0 => 0,
-                None => boundary(offset - self.widest_line / 4),
+            let near = boundary(offset.saturating_sub(self.widest_line));
+            let line_start = text[near..offset].rfind('\n').map_or(near, |end| near + end + 1);
+            let line_rest = &text[offset..boundary(offset.saturating_add(self.widest_line).min(text.len()))];
+            let line_end = offset + line_rest.find('\n').unwrap_or(line_rest.len());
+            let is_whole = line_start == 0 || text.as_bytes()[line_start - 1] == b'\n';
+            if is_whole && line_end - line_start <= self.widest_line {
+                line_start
+            } else {
+                line_start.max(boundary(offset.saturating_sub(self.widest_line / 4)))
             }
         };
         let far = boundary(start.saturating_add(self.widest_line).min(text.len())).max(offset);

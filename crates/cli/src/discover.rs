@@ -18,6 +18,8 @@ const SNIFF_LIMIT: u64 = 4 * 1024 * 1024;
 pub(crate) struct EvalPath {
     pub(crate) path: PathBuf,
     pub(crate) shown: String,
+    /// Relative to the project's folder, with `/` on every system.
+    pub(crate) in_project: String,
 }
 
 /// Finds the eval files that are meant; each once, in the order of the arguments, folders sorted.
@@ -68,7 +70,9 @@ impl Walker<'_> {
     fn add(&mut self, path: &Path) {
         let identity = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if self.seen.insert(identity) {
-            self.found.push(EvalPath { path: path.to_path_buf(), shown: self.shown(path) });
+            let in_project =
+                path.strip_prefix(&self.settings.root).unwrap_or(path).to_string_lossy().replace('\\', "/");
+            self.found.push(EvalPath { path: path.to_path_buf(), shown: self.shown(path), in_project });
         }
     }
 

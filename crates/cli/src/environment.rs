@@ -17,6 +17,8 @@ pub(crate) struct Environment {
     pub(crate) ci: bool,
     pub(crate) github_actions: bool,
     pub(crate) github_step_summary: Option<PathBuf>,
+    /// The repository's folder in a workflow.
+    pub(crate) github_workspace: Option<PathBuf>,
     /// The locale says that the terminal shows ASCII only.
     pub(crate) ascii_locale: bool,
     pub(crate) no_color: bool,
@@ -37,6 +39,7 @@ impl Environment {
             ci: set("CI"),
             github_actions: variable("GITHUB_ACTIONS").as_deref() == Some("true"),
             github_step_summary: variable("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from),
+            github_workspace: variable("GITHUB_WORKSPACE").filter(|path| !path.is_empty()).map(PathBuf::from),
             ascii_locale: is_ascii_locale(),
             no_color: variable("NO_COLOR").is_some_and(|value| !value.is_empty())
                 || variable("TERM").as_deref() == Some("dumb"),

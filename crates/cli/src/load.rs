@@ -68,12 +68,14 @@ pub(crate) fn read_setting(setting: &PathSetting, what: &str) -> Result<Option<S
 }
 
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::invalid(format!("cannot read {what} {}: {error}", path.display())))
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
+    // A byte order mark says nothing in UTF-8, but some editors write one.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 pub(crate) fn parse_json(text: &str, path: &Path, what: &str) -> Result<Value, Failure> {
-    parse(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| {
+    parse(text).map_err(|error| {
         let position = karat_core::source::Position::of(text, error.offset);
         let place = format!("{}:{}:{}", path.display(), position.line, position.column);
         Failure::invalid(format!("{what} {place} is not JSON: {}", shorten(&error.message, 200)))

@@ -16,6 +16,7 @@ mod registry;
 mod selection;
 mod settings;
 mod snapshot;
+mod variables;
 mod verb;
 
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ use karat_core::pattern::Pattern;
 use karat_core::source::nearest;
 
 use crate::args::SelectionArgs;
+use crate::discover::EvalPath;
 use crate::failure::Failure;
 use crate::load::Loaded;
 
@@ -32,6 +33,18 @@ impl Selection {
             )?,
             grep: grep.map_err(|error| Failure::invalid(format!("--grep is not a regular expression: {error}")))?,
         })
+    }
+
+    /// Leaves out files whose names say that they are of another tier, so that they need not even be valid.
+    pub(crate) fn drop_other_tiers(&self, paths: &mut Vec<EvalPath>) -> Result<(), Failure> {
+        let is_other = |path: &EvalPath| {
+            let name = path.path.file_name().unwrap_or_default().to_string_lossy();
+            Tier::from_file_name(&name).is_some_and(|tier| !self.tiers.contains(&tier))
+        };
+        if !self.tiers.is_empty() {
+            paths.retain(|path| !is_other(path));
+        }
+        if paths.is_empty() { Err(Failure::nothing_selected("no case is selected")) } else { Ok(()) }
     }
 
     /// Keeps the wanted cases, and the files that have any.

@@ -12,8 +12,9 @@ use serde_json::Value;
 use crate::args::ConfigArgs;
 use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
-use crate::environment::Environment;
+use crate::environment::{Environment, variable};
 use crate::failure::Failure;
+use crate::load::read_text;
 use crate::printer::Printer;
 
 const CONFIG_NAME: &str = "karat.json";
@@ -70,6 +71,7 @@ impl Settings {
         printer: &Printer,
     ) -> Result<Self, Failure> {
         let here = &environment.current_dir;
+        let args = &args.over_variables(&variable)?;
         let config_path = match &args.config {
             Some(path) => Some(here.join(path)),
             None => find_config(paths, here),
@@ -122,20 +124,25 @@ impl Settings {
     }
 }
 
-/// A folder that is named alone and holds a `karat.json` is the project; else the nearest one upwards.
+/// Finds the nearest configuration upwards from what all paths have in common, else from here.
 fn find_config(paths: &[PathBuf], here: &Path) -> Option<PathBuf> {
-    if let [path] = paths {
-        let inside = here.join(path).join(CONFIG_NAME);
-        if inside.is_file() {
-            return Some(inside);
-        }
-    }
-    here.ancestors().map(|folder| folder.join(CONFIG_NAME)).find(|path| path.is_file())
+    let nearest = |folder: &Path| folder.ancestors().map(|folder| folder.join(CONFIG_NAME)).find(|path| path.is_file());
+    let mut folders = paths.iter().map(|path| {
+        let path = here.join(path);
+        // Of a file or a glob, what is above it.
+        let is_folder = path.is_dir();
+        path.ancestors().skip(usize::from(!is_folder)).find(|folder| folder.is_dir()).unwrap_or(here).to_path_buf()
+    });
+    let common = folders.next().map(|first| {
+        folders.fold(first, |common, folder| {
+            common.ancestors().find(|above| folder.starts_with(above)).unwrap_or(here).to_path_buf()
+        })
+    });
+    common.as_deref().and_then(nearest).or_else(|| nearest(here))
 }
 
 fn read_config(path: &Path, redactor: &mut Redactor, printer: &Printer) -> Result<ConfigFile, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::invalid(format!("cannot read the configuration {}: {error}", path.display())))?;
+    let text = read_text(path, "the configuration")?;
     match ConfigFile::read(&text) {
         Ok((config, value)) => {
             redactor.learn("", &value);

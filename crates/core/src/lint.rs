@@ -38,6 +38,8 @@ pub enum Rule {
     IdForm,
     UnknownTool,
     IgnoredValue,
+    EmptyValue,
+    TokenInPattern,
 }
 
 impl Rule {
@@ -67,6 +69,8 @@ impl Rule {
             Rule::IdForm => "id-form",
             Rule::UnknownTool => "unknown-tool",
             Rule::IgnoredValue => "ignored-value",
+            Rule::EmptyValue => "empty-value",
+            Rule::TokenInPattern => "token-in-pattern",
         }
     }
 }
@@ -101,6 +105,7 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         let mut linter = Linter { file, case, index, lints: &mut lints };
         linter.routing();
         linter.proof_values();
+        linter.hollow_values();
         linter.difficulty();
         linter.regression(context.raw_cases);
         linter.tokens();
@@ -172,9 +177,35 @@ impl Linter<'_> {
             self.add(Rule::ProofEchoesPrompt, "/expect/responseContains", message);
         }
         let groups = self.case.expect.response_contains_any.iter().flatten();
-        for (index, _) in groups.enumerate().filter(|(_, group)| group.len() < 2) {
-            let message = "a group of one synonym: use 'responseContains', or add the other words".to_owned();
-            self.add(Rule::LonelySynonym, &format!("/expect/responseContainsAny/{index}"), message);
+        for (index, group) in groups.enumerate().filter(|(_, group)| group.len() < 2) {
+            let message = match group.len() {
+                0 => "an empty group asserts nothing: add the words, or take it out",
+                _ => "a group of one synonym: use 'responseContains', or add the other words",
+            };
+            self.add(Rule::LonelySynonym, &format!("/expect/responseContainsAny/{index}"), message.to_owned());
+        }
+    }
+
+    /// Finds values that hold of every response, or mean something else than they look like.
+    fn hollow_values(&mut self) {
+        let expect = &self.case.expect;
+        let groups = expect.response_contains_any.iter().flatten().enumerate();
+        let in_groups = groups.flat_map(|(group, texts)| {
+            let pointer = move |index| format!("/expect/responseContainsAny/{group}/{index}");
+            texts.iter().enumerate().map(move |(index, text)| (pointer(index), text))
+        });
+        let texts = expect.response_contains.iter().flatten().enumerate();
+        let in_texts = texts.map(|(index, text)| (format!("/expect/responseContains/{index}"), text));
+        let empty: Vec<String> =
+            in_texts.chain(in_groups).filter(|(_, text)| text.is_empty()).map(|(pointer, _)| pointer).collect();
+        for pointer in empty {
+            self.add(Rule::EmptyValue, &pointer, "an empty text stands in every response".to_owned());
+        }
+        for (index, _) in
+            expect.response_matches.iter().flatten().enumerate().filter(|(_, pattern)| token::holds_token(pattern))
+        {
+            let message = "tokens have no value in 'responseMatches': this is matched letter by letter".to_owned();
+            self.add(Rule::TokenInPattern, &format!("/expect/responseMatches/{index}"), message);
         }
     }
 

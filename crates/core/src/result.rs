@@ -60,6 +60,9 @@ pub struct ResultMetadata {
     pub registry_size: Option<u64>,
     #[serde(default)]
     pub eval_file_hash: String,
+    /// The eval file, relative to the project's folder: two can be about one tool and tier.
+    #[serde(default)]
+    pub eval_file: String,
     /// The vocabulary that `maxTokens` counts with.
     #[serde(default)]
     pub tokenizer: String,

@@ -24,13 +24,22 @@ const MESSAGE_LIMIT: usize = 4_000;
 #[derive(Debug)]
 pub struct GithubReporter {
     destination: Destination,
+    /// Where the run took place, from the repository's root.
+    folder: String,
     run: RunRecord,
 }
 
 impl GithubReporter {
     /// Makes a reporter of commands; GitHub acts on them only on standard output.
     pub fn new(destination: Destination) -> Self {
-        Self { destination, run: RunRecord::default() }
+        Self { destination, folder: String::new(), run: RunRecord::default() }
+    }
+
+    /// Names files as they are seen from the repository's root.
+    #[must_use]
+    pub fn below(mut self, folder: String) -> Self {
+        self.folder = folder;
+        self
     }
 }
 
@@ -39,7 +48,7 @@ impl Reporter for GithubReporter {
         if !self.run.observe(event) {
             return Ok(());
         }
-        self.destination.write(&render(&self.run)).map_err(|source| ReportError {
+        self.destination.write(&render(&self.run, &self.folder)).map_err(|source| ReportError {
             what: format!("GitHub's workflow commands to {}", self.destination),
             source,
         })
@@ -80,21 +89,21 @@ fn append_summary(path: &Path, run: &RunRecord) -> io::Result<()> {
 }
 
 /// Returns the commands: regressions, the other cases that did not pass, warnings, totals.
-pub fn render(run: &RunRecord) -> String {
+pub fn render(run: &RunRecord, folder: &str) -> String {
     let mut out = String::new();
     // GitHub shows ten errors of a step, so those that matter most come first.
     let regressions = run.cases().filter(|case| case.kind() == Kind::Regressed);
     let others = run.cases().filter(|case| matches!(case.kind(), Kind::Failed | Kind::Errored));
     for case in regressions.chain(others) {
-        push_error(&mut out, &case);
+        push_error(&mut out, &case, folder);
     }
-    push_warnings(&mut out, run);
+    push_warnings(&mut out, run, folder);
     let totals = totals_line(&run.totals);
     Command { level: "notice", file: None, line: None, title: "karat", message: &totals }.push_to(&mut out);
     out
 }
 
-fn push_error(out: &mut String, case: &CaseRecord<'_>) {
+fn push_error(out: &mut String, case: &CaseRecord<'_>, folder: &str) {
     let (id, description) = (&case.result.id, &case.result.description);
     let title = match case.kind() {
         Kind::Errored => format!("{id} errored"),
@@ -103,15 +112,20 @@ fn push_error(out: &mut String, case: &CaseRecord<'_>) {
     };
     let reason = case.reason();
     let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
-    let file = Some(case.suite.header.path.as_str());
-    Command { level: "error", file, line: case.line(), title: &title, message: &message }.push_to(out);
+    let file = seen_from_root(&case.suite.header.path, folder);
+    Command { level: "error", file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
 }
 
-fn push_warnings(out: &mut String, run: &RunRecord) {
+/// Returns a path from the repository's root; one that does not begin here is left as it is.
+fn seen_from_root(path: &str, folder: &str) -> String {
+    if folder.is_empty() || Path::new(path).is_absolute() { path.to_owned() } else { format!("{folder}/{path}") }
+}
+
+fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
     for suite in &run.suites {
-        let file = Some(suite.header.path.as_str());
+        let file = seen_from_root(&suite.header.path, folder);
         let mut warn = |line, title: &str, message: &str| {
-            Command { level: "warning", file, line, title, message }.push_to(out);
+            Command { level: "warning", file: Some(&file), line, title, message }.push_to(out);
         };
         suite.staleness().iter().for_each(|text| warn(None, "staleness", text));
         suite.warnings().iter().for_each(|text| warn(None, "karat", text));

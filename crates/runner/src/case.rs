@@ -73,7 +73,7 @@ fn redact(result: &mut CaseResult, redactor: &Redactor) {
     let details = &mut result.details;
     let texts = [&mut result.id, &mut result.description, &mut details.response];
     let optional = [&mut result.error, &mut details.model, &mut details.stop_reason];
-    let lists = details.tools_called.iter_mut().chain(&mut details.warnings);
+    let lists = details.tools_called.iter_mut().chain(&mut details.skipped_tokens).chain(&mut details.warnings);
     let failures = result.failures.iter_mut().map(|failure| &mut failure.message);
     for text in texts.into_iter().chain(optional.into_iter().flatten()).chain(lists).chain(failures) {
         redactor.string(text);

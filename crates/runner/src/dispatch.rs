@@ -110,11 +110,11 @@ impl<'b> Board<'b> {
     }
 
     fn take(&mut self, finished: Finished, reporters: &mut Reporters) {
-        let Finished { suite, index, started, result } = finished;
+        let Finished { suite, index, started, ended, result } = finished;
         let result = Arc::new(result);
         let state = &mut self.suites[suite];
-        let begin = state.span.map_or(started, |(begin, _)| begin.min(started));
-        state.span = Some((begin, Instant::now()));
+        let (begin, end) = state.span.unwrap_or((started, ended));
+        state.span = Some((begin.min(started), end.max(ended)));
         state.results[index] = Some(Arc::clone(&result));
         state.missing -= 1;
         self.missing -= 1;
@@ -161,6 +161,7 @@ impl<'b> Board<'b> {
                 description_hash: suite_plan.current.description_hash.clone(),
                 registry_size: suite_plan.current.registry_size,
                 eval_file_hash: suite_plan.file.hash.clone(),
+                eval_file: suite_plan.project_path.clone(),
                 tokenizer: plan.tokenizer.name().to_owned(),
             },
             staleness_warnings: state.header.staleness.iter().map(Staleness::warning).collect(),

@@ -37,6 +37,8 @@ pub struct Plan {
 pub struct SuitePlan {
     /// As the person named it.
     pub path: String,
+    /// Relative to the project's folder, so that results of one file find each other.
+    pub project_path: String,
     /// With the selected cases only.
     pub file: EvalFile,
     pub current: CurrentTool,

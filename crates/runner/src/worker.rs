@@ -1,6 +1,7 @@
 //! Takes case after case, asks the agent, judges the answer.
 
 use std::any::Any;
+use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,11 +33,17 @@ pub(crate) struct Finished {
     pub(crate) suite: usize,
     pub(crate) index: usize,
     pub(crate) started: Instant,
+    pub(crate) ended: Instant,
     pub(crate) result: CaseResult,
 }
 
 pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finished>, mut cancel: watch::Receiver<bool>) {
-    let cancelled = cancel.wait_for(|cancelled| *cancelled);
+    let cancelled = async {
+        // Whoever let go of the sender will not cancel any more.
+        if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
+            pending::<()>().await;
+        }
+    };
     tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
         let Some(&(suite, index)) = shared.units.get(shared.next.fetch_add(1, Ordering::Relaxed)) else {
@@ -48,14 +55,14 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finishe
         // Cancelled while asking: the case has not ended, so there is nothing to report.
         let result = tokio::select! {
             biased;
-            _ = &mut cancelled => return,
+            () = &mut cancelled => return,
             result = run_case(&shared, case) => result,
         };
         // Here and not by the dispatcher, so that no case begins in the meantime.
         if shared.plan.fail_fast && !result.passed {
             shared.stop.store(true, Ordering::Relaxed);
         }
-        if out.send(Finished { suite, index, started, result }).is_err() {
+        if out.send(Finished { suite, index, started, ended: Instant::now(), result }).is_err() {
             return;
         }
     }
@@ -63,21 +70,25 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finishe
 
 async fn run_case(shared: &Shared, case: &Case) -> CaseResult {
     let started = Instant::now();
-    let answer = AssertUnwindSafe(shared.agent.answer(case)).catch_unwind();
+    // The call itself may panic too, not only what it returns.
+    let answer = AssertUnwindSafe(async { shared.agent.answer(case).await }).catch_unwind();
     let end = match timeout(shared.plan.timeout, answer).await {
         Err(_) => CaseEnd::TimedOut(started.elapsed()),
         Ok(Err(panic)) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
         Ok(Ok(Err(error))) => CaseEnd::Errored(error.message, error.elapsed),
         Ok(Ok(Ok(trace))) => {
-            let evidence = Evidence {
-                case,
-                trace: &trace,
-                mode: shared.agent.mode(case),
-                tokens: &shared.plan.tokens,
-                registry: shared.plan.registry.as_ref(),
-                tokenizer: shared.plan.tokenizer,
-            };
-            match catch_unwind(AssertUnwindSafe(|| judge(evidence, shared.plan.strictness))) {
+            let verdict = catch_unwind(AssertUnwindSafe(|| {
+                let evidence = Evidence {
+                    case,
+                    trace: &trace,
+                    mode: shared.agent.mode(case),
+                    tokens: &shared.plan.tokens,
+                    registry: shared.plan.registry.as_ref(),
+                    tokenizer: shared.plan.tokenizer,
+                };
+                judge(evidence, shared.plan.strictness)
+            }));
+            match verdict {
                 Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
                 Err(panic) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
             }

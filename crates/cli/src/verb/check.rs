@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
                     issue.severity,
                     Some(issue.rule.clone()),
                 );
-                let shown = render(problem, printer);
+                let shown = render(problem, printer, printer.stdout_palette);
                 printer.out(&format!("{shown}\n\n")).map_err(|error| Failure::errored(error.to_string()))?;
             }
         }
@@ -151,6 +151,10 @@ impl Issue {
     }
 }
 
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 impl Report {
     fn print(&self, format: OutputFormat, printer: &Printer) -> Result<(), Failure> {
         let text = match format {
@@ -169,8 +173,11 @@ impl Report {
         let warnings = count(&|issue| issue.severity == Severity::Warning);
         let palette = printer.stdout_palette;
         let line = format!(
-            "{} files, {} cases: {invalid} invalid, {errors} errors, {warnings} warnings",
-            self.files, self.cases
+            "{}, {}: {invalid} invalid, {}, {}",
+            counted(self.files, "file"),
+            counted(self.cases, "case"),
+            counted(errors, "error"),
+            counted(warnings, "warning"),
         );
         if invalid + errors > 0 {
             palette.bad(line)

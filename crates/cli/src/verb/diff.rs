@@ -23,9 +23,12 @@ pub(crate) fn run(args: &DiffArgs, environment: &Environment, printer: &Printer)
         ConfigArgs { config: args.config.clone(), output_dir: args.output_dir.clone(), ..ConfigArgs::default() };
     let settings = Settings::resolve(&config, &[], environment, printer)?;
     let folder = settings.output_dir.as_path();
-    let before = results(&args.before, folder, &environment.current_dir)?;
-    let now = results(&args.now, folder, &environment.current_dir)?;
-    let diff = Diff::of(&before, &now);
+    let here = &environment.current_dir;
+    let before = results(&args.before, folder, here)?;
+    let now = results(&args.now, folder, here)?;
+    // Two files that a person names are meant for each other, whatever they are about.
+    let are_files = here.join(&args.before).is_file() && here.join(&args.now).is_file();
+    let diff = Diff::of(&before, &now, are_files);
     let text = match args.format {
         OutputFormat::Json => {
             serde_json::to_string_pretty(&diff).map_err(|error| Failure::errored(error.to_string()))? + "\n"
@@ -70,12 +73,15 @@ struct SuiteDiff {
 }
 
 impl Diff {
-    fn of(before: &[SuiteResult], now: &[SuiteResult]) -> Self {
-        let same = |left: &SuiteResult, right: &SuiteResult| {
+    fn of(before: &[SuiteResult], now: &[SuiteResult], forced: bool) -> Self {
+        let same_suite = |left: &SuiteResult, right: &SuiteResult| {
             left.tier == right.tier && same_name(&left.tool_name, &right.tool_name)
         };
-        // Two files that a person names are meant for each other, whatever they are called.
-        let forced = before.len() == 1 && now.len() == 1;
+        let same_file = |left: &SuiteResult, right: &SuiteResult| {
+            let (left, right) = (&left.metadata.eval_file, &right.metadata.eval_file);
+            left == right || left.is_empty() || right.is_empty()
+        };
+        let same = |left: &SuiteResult, right: &SuiteResult| same_suite(left, right) && same_file(left, right);
         let mut suites = Vec::new();
         for result in now {
             let old = before.iter().find(|old| forced || same(old, result));

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use karat_core::assertion::Strictness;
+use karat_core::case::EvalFile;
 use karat_core::event::RunTotals;
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Agent, Ids, ReportError};
@@ -24,7 +25,7 @@ use crate::agent::make_agent;
 use crate::args::{RunArgs, RunFormat};
 use crate::baseline::Results;
 use crate::clock::{SystemClock, TimeOrderedIds};
-use crate::discover::discover;
+use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::load::{Loaded, load_all, read_json_setting};
@@ -39,7 +40,11 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
     let selection = Selection::new(&args.selection)?;
     let reports = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
-    let paths = discover(&args.paths, &settings, &environment.current_dir, printer)?;
+    if args.format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
+        return Err(Failure::invalid("stdout cannot hold both a report and the JSON output: give the report a file"));
+    }
+    let mut paths = discover(&args.paths, &settings, &environment.current_dir, printer)?;
+    selection.drop_other_tiers(&mut paths)?;
     let mut loaded = load_all(paths, printer)?;
     selection.apply(&mut loaded)?;
     let baseline = Results::baseline(&settings)?;
@@ -138,8 +143,8 @@ async fn make_plan(
         .into_iter()
         .map(|Loaded { path, file }| {
             let current = CurrentTool::of(&file, registry.as_ref());
-            let baseline = baseline.and_then(|results| suite_baseline(results, &file.tool_name, file.tier, printer));
-            SuitePlan { path: path.shown, file, current, baseline }
+            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, printer));
+            SuitePlan { path: path.shown, project_path: path.in_project, file, current, baseline }
         })
         .collect();
     Ok(Plan {
@@ -156,9 +161,9 @@ async fn make_plan(
     })
 }
 
-fn suite_baseline(results: &Results, tool: &str, tier: karat_core::case::Tier, printer: &Printer) -> Option<Baseline> {
-    let Some(result) = results.of(tool, tier) else {
-        printer.warn(&format!("the baseline has no result for {tool} ({tier}), so nothing is compared"));
+fn suite_baseline(results: &Results, path: &EvalPath, file: &EvalFile, printer: &Printer) -> Option<Baseline> {
+    let Some(result) = results.of(path, file) else {
+        printer.warn(&format!("the baseline has no result for {}, so nothing is compared", path.shown));
         return None;
     };
     Some(Baseline { run_id: result.run_id.clone(), cases: result.cases.clone() })
@@ -175,6 +180,13 @@ enum Report {
     Junit(Destination),
     Markdown(Destination),
     Github(Destination),
+}
+
+impl Report {
+    fn is_stdout(&self) -> bool {
+        let (Report::Junit(destination) | Report::Markdown(destination) | Report::Github(destination)) = self;
+        matches!(destination, Destination::Stdout)
+    }
 }
 
 fn parse_report(text: &str) -> Result<Report, Failure> {
@@ -206,7 +218,11 @@ fn add_reports(reports: Vec<Report>, reporters: &mut Reporters) {
 /// In GitHub Actions: annotations in the log, unless a program reads stdout, and the step's summary.
 fn add_github(environment: &Environment, format: RunFormat, reporters: &mut Reporters) {
     if format == RunFormat::Human {
-        reporters.add(Box::new(GithubReporter::new(Destination::Stdout)));
+        // Annotations name files from the repository's root.
+        let workspace = environment.github_workspace.as_deref();
+        let folder = workspace.and_then(|root| environment.current_dir.strip_prefix(root).ok());
+        let folder = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+        reporters.add(Box::new(GithubReporter::new(Destination::Stdout).below(folder)));
     }
     if let Some(path) = &environment.github_step_summary {
         reporters.add(Box::new(StepSummaryReporter::new(path.clone())));

@@ -66,7 +66,7 @@ fn findings_stand_in_their_source() {
         ·     ─────────────────
         ╰────
 
-    1 files, 1 cases: 0 invalid, 2 errors, 3 warnings
+    1 file, 1 case: 0 invalid, 2 errors, 3 warnings
     ----- stderr -----
     "#);
 }

@@ -130,6 +130,7 @@ fn the_result_has_every_key() {
         "descriptionHash": "18ac3e7343f0",
         "registrySize": 1,
         "evalFileHash": "847ea77a5e9c",
+        "evalFile": "evals/get-weather.golden.json",
         "tokenizer": "o200k_base"
       },
       "stalenessWarnings": [

@@ -30,7 +30,6 @@ pub(super) fn expectation(schema: &mut Schema) {
     let alone = json!({ "if": { "contains": { "const": NO_TOOL } }, "then": { "maxItems": 1 } });
     extend(schema, "/properties/toolsAcceptable/items", alone);
     extend(schema, "/properties/toolOrder/items", json!({ "not": { "contains": { "const": NO_TOOL } } }));
-    extend(schema, "/properties/responseContainsAny/items", json!({ "minItems": 1 }));
     extend(schema, "", json!({ "dependentRequired": { "toolsCalledMatch": ["toolsCalled"] } }));
 }
 

@@ -337,6 +337,8 @@ fn a_long_value_is_shown_cut() {
 #[case(json!([{ "name": "a", "success": true }]), Holds)]
 #[case(json!([{ "name": "a", "success": true }, { "name": "b", "success": false }]), Fails)]
 #[case(json!([{ "name": "a" }]), Skipped)]
+#[case(json!([{ "name": "a" }, { "name": "b" }]), Skipped)]
+#[case(json!([{ "name": "a" }, { "name": "b", "success": true }]), Holds)]
 #[case(json!([{ "name": "a" }, { "name": "b", "success": false }]), Fails)]
 fn no_tool_errors_of_an_endpoint(#[case] made: Value, #[case] outcome: Outcome) {
     let trace = json!({ "toolCalls": made });
@@ -349,8 +351,10 @@ fn no_tool_errors_of_an_endpoint(#[case] made: Value, #[case] outcome: Outcome) 
 
 #[test]
 fn a_call_that_does_not_say_whether_it_succeeded_is_warned_of() {
-    let scene = Scene::new(json!({ "noToolErrors": true }), json!({ "toolCalls": [{ "name": "a" }] }));
-    assert_eq!(scene.judge(FIRST).warnings, ["noToolErrors: the agent does not say whether 'a' succeeded"]);
+    for made in [json!([{ "name": "a" }]), json!([{ "name": "b", "success": true }, { "name": "a" }])] {
+        let scene = Scene::new(json!({ "noToolErrors": true }), json!({ "toolCalls": made }));
+        assert_eq!(scene.judge(FIRST).warnings, ["noToolErrors: the agent does not say whether 'a' succeeded"]);
+    }
     let said = Scene::new(json!({ "noToolErrors": true }), json!({ "toolCalls": calls(&["a"]) }));
     assert_eq!(said.judge(FIRST).warnings, Vec::<String>::new());
 }
@@ -461,6 +465,7 @@ fn response_non_empty(#[case] response: &str, #[case] outcome: Outcome) {
 #[case(json!({ "responseContainsAny": [["{{seed:nope}}", "Tokyo"]] }), Holds)]
 #[case(json!({ "responseContainsAny": [["{{seed:nope}}", "Oslo"]] }), Fails)]
 #[case(json!({ "responseContainsAny": [["{{seed:nope}}", "{{snapshot:x}}"]] }), Skipped)]
+#[case(json!({ "responseContainsAny": [[]] }), Skipped)]
 #[case(json!({ "responseContainsAny": [] }), Nothing)]
 #[case(json!({ "responseNotContains": ["Oslo"] }), Holds)]
 #[case(json!({ "responseNotContains": ["tokyo"] }), Holds)]

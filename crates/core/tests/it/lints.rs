@@ -89,6 +89,8 @@ fn agreed(rule: Rule) -> (&'static str, Severity) {
         Rule::IdForm => ("id-form", Severity::Warning),
         Rule::UnknownTool => ("unknown-tool", Severity::Error),
         Rule::IgnoredValue => ("ignored-value", Severity::Warning),
+        Rule::EmptyValue => ("empty-value", Severity::Warning),
+        Rule::TokenInPattern => ("token-in-pattern", Severity::Warning),
     }
 }
 
@@ -113,7 +115,7 @@ fn everything_wrong() -> Linted {
         case(
             "gs-x-003",
             json!({
-                "difficulty": "regression", "input": { "message": "n" }, "expect": { "responseContains": ["{{snapshot:a}}", "b"] }
+                "difficulty": "regression", "input": { "message": "n" }, "expect": { "responseContains": ["{{snapshot:a}}", ""] }
             })
         ),
     ]);
@@ -133,7 +135,7 @@ fn each_rule_has_its_name_and_severity() {
     }
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), 15, "every rule fires: {names:?}");
+    assert_eq!(names.len(), 17, "every rule fires: {names:?}");
 }
 
 #[test]
@@ -184,7 +186,7 @@ fn snapshot_in_regression(#[case] name: &'static str, #[case] mut members: Value
     json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "oneOf", "value": ["x", "{{snapshot:a}}"] }] }),
     &["0/expect/toolParams"]
 )]
-#[case(json!({ "responseContains": ["{{seed:snapshot}}", "snapshot", "{{snapshot}}", "{{snapshot:}}"] }), &[])]
+#[case(json!({ "responseContains": ["{{seed:snapshot}}", "snapshot", "{{snapshot}}"] }), &[])]
 fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] places: &[&str]) {
     let linted = Linted::one("x.regression.json", json!({ "expect": expect }));
     assert_eq!(linted.places(Rule::SnapshotInRegression), places);
@@ -288,6 +290,7 @@ fn same_prompt(#[case] prompts: &[&str], #[case] places: &[&str]) {
 
 #[rstest]
 #[case(json!([["a"], ["b", "c"], ["d"]]), &["0/expect/responseContainsAny/0", "0/expect/responseContainsAny/2"])]
+#[case(json!([[], ["a", "b"]]), &["0/expect/responseContainsAny/0"])]
 #[case(json!([["a", "b"]]), &[])]
 #[case(json!([]), &[])]
 fn lonely_synonym(#[case] groups: Value, #[case] places: &[&str]) {
@@ -412,6 +415,31 @@ fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] 
     }
     let linted = Linted::one("x.labeled.json", json!({ "expect": { "toolParams": [param] } }));
     assert_eq!(linted.places(Rule::IgnoredValue), places);
+}
+
+#[rstest]
+#[case(json!({ "responseContains": ["a", ""] }), &["0/expect/responseContains/1"])]
+#[case(json!({ "responseContains": ["", ""] }), &["0/expect/responseContains/0", "0/expect/responseContains/1"])]
+#[case(json!({ "responseNotContains": [""] }), &["0/expect/responseNotContains/0"])]
+#[case(json!({ "responseContainsAny": [["a", "b"], ["c", ""]] }), &["0/expect/responseContainsAny/1/1"])]
+#[case(json!({ "responseContains": [" ", "{{seed:a}}"], "responseContainsAny": [[]], "responseMatches": [""] }), &[])]
+fn empty_value(#[case] expect: Value, #[case] places: &[&str]) {
+    let linted = Linted::one("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(linted.places(Rule::EmptyValue), places);
+}
+
+#[rstest]
+#[case(json!({ "responseMatches": ["a", "^{{seed:a.b[0]}}$"] }), &["0/expect/responseMatches/1"])]
+#[case(json!({ "responseMatches": ["{{snapshot:a}}", "{{seed:a}}"] }), &["0/expect/responseMatches/0", "0/expect/responseMatches/1"])]
+#[case(json!({ "responseMatches": ["a{2}", "{{seed a}}", "seed:a"] }), &[])]
+#[case(json!({ "responseContains": ["{{seed:a}}"] }), &[])]
+#[case(
+    json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "matches", "value": "^{{seed:a}}" }] }),
+    &[]
+)]
+fn token_in_pattern(#[case] expect: Value, #[case] places: &[&str]) {
+    let linted = Linted::one("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(linted.places(Rule::TokenInPattern), places);
 }
 
 #[test]

@@ -202,6 +202,70 @@ fn one_file_sets_every_key_of_the_schema() {
     }
 }
 
+/// Lists the places of a document whose values karat reads; what stands in a stub or a schema is the author's.
+fn places(value: &Value, at: &str, out: &mut Vec<String>) {
+    out.push(at.to_owned());
+    if ["/stubs", "/responseJsonSchema", "/value"].iter().any(|key| at.ends_with(key)) {
+        return;
+    }
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), out)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, value)| places(value, &format!("{at}/{index}"), out));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn schema_and_reader_agree_on_any_value_anywhere() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus/ok/every-key.labeled.json");
+    let whole = as_usual(&bytes_of(&path)).unwrap();
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let mut all = Vec::new();
+    places(&whole, "", &mut all);
+    let values = json!([
+        null, true, false, 0, 1, -1, 1.5, 2.0, 1e3, "", " ", "text", "__none__", "golden", "edge", "exact", "exists", "equals",
+        "matches", "last", "{{seed:a}}", [], [1], ["a"], ["__none__"], ["a", "b"], ["a", "__none__"], [[]], [["a"]],
+        [["__none__"]], [["a", "__none__"]], [["a", "b"]], [{}], {}, { "a": 1 }, { "a": "b" }, { "message": "m" }
+    ]);
+    let mut seen = [0, 0];
+    for pointer in &all {
+        for value in values.as_array().unwrap() {
+            let mut changed = whole.clone();
+            *changed.pointer_mut(pointer).unwrap() = value.clone();
+            let (reader, schema) = (read_text(&changed.to_string()), validator.is_valid(&changed));
+            assert_eq!(reader.is_ok(), schema, "{pointer} = {value}: the reader says {reader:?}");
+            seen[usize::from(schema)] += 1;
+        }
+    }
+    assert!(all.len() >= 60 && seen.iter().all(|count| *count > 200), "{} places, {seen:?}", all.len());
+}
+
+#[test]
+fn schema_and_reader_agree_on_what_must_be_there() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus/ok/every-key.labeled.json");
+    let whole = as_usual(&bytes_of(&path)).unwrap();
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let mut all = Vec::new();
+    places(&whole, "", &mut all);
+    let mut required = BTreeSet::new();
+    for (parent, key) in all.iter().filter_map(|pointer| pointer.rsplit_once('/')) {
+        let mut changed = whole.clone();
+        if changed.pointer_mut(parent).and_then(Value::as_object_mut).and_then(|map| map.remove(key)).is_none() {
+            continue;
+        }
+        let reader = read_text(&changed.to_string()).is_ok();
+        assert_eq!(reader, validator.is_valid(&changed), "without {parent}/{key}");
+        if !reader {
+            required.insert(key);
+        }
+    }
+    let expected =
+        ["assertion", "cases", "expect", "id", "input", "message", "paramName", "tool", "toolsCalled", "value"];
+    assert_eq!(required.into_iter().collect::<Vec<&str>>(), expected);
+}
+
 /// Taking any key's value away from the file that sets every key must show in what is read.
 #[test]
 fn no_key_is_read_and_dropped() {

@@ -28,7 +28,7 @@ fn a_run_in_which_everything_happens() {
 fn a_command_in_a_message_stays_a_message() {
     let mut suite = Suite::new("a,b:c%.json", "a", Tier::Golden, &[1]);
     suite.cases = vec![(0, fixture::failed("x::y", "a, b\n::stop-commands::z", &[("a", "\r\n::add-mask::x %0A")]))];
-    let commands = render(&fixture::record(&fixture::events_of(&[suite])));
+    let commands = render(&fixture::record(&fixture::events_of(&[suite])), "");
     insta::assert_snapshot!(commands, @"
     ::error file=a%2Cb%3Ac%25.json,line=1,title=x%3A%3Ay%3A a%2C b %3A%3Astop-commands%3A%3Az::a: %0A::add-mask::x %250A
     ::notice title=karat::0/1 passed, 1 failed
@@ -76,7 +76,7 @@ fn what_cannot_be_written_is_an_error() {
 proptest! {
     #[test]
     fn no_text_starts_a_command(text in fixture::any_text()) {
-        let commands = render(&fixture::record(&fixture::events_saying(&text)));
+        let commands = render(&fixture::record(&fixture::events_saying(&text)), "");
         let levels: Vec<&str> =
             commands.split(['\n', '\r']).map(|line| line.split(' ').next().unwrap_or_default()).collect();
         let ours = ["::error", "::error", "::error", "::warning", "::warning", "::warning", "::notice", ""];

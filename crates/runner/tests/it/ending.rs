@@ -1,0 +1,156 @@
+//! How a case ends: a verdict, too late, or none.
+
+use std::time::Duration;
+
+use karat_core::assertion::Strictness;
+use karat_core::case::Expectation;
+use karat_core::result::{CaseDetails, Outcome};
+use karat_core::trace::{Trace, Usage};
+use karat_runner::Plan;
+use rstest::rstest;
+
+use crate::support::{Act, FakeAgent, cases, plan, play, suite};
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_takes_too_long_fails_and_the_others_go_on() {
+    let agent = FakeAgent::default().on("hangs", 3_600_000, Act::say("ok")).on("late", 101, Act::say("ok")).on(
+        "just",
+        99,
+        Act::say("ok"),
+    );
+    let suites = vec![suite("a", cases(&["hangs", "late", "just", "quick"]))];
+    let ran = play(Plan { timeout: Duration::from_millis(100), ..plan(suites) }, agent).await;
+    for id in ["hangs", "late"] {
+        let case = ran.case(id);
+        assert_eq!(case.error.as_deref(), Some("timeout"));
+        assert_eq!((case.outcome, case.passed, case.duration_ms), (Some(Outcome::Failed), false, 100));
+        assert_eq!((case.assertions_run, case.vacuous, &case.failures[..]), (0, false, &[][..]));
+        assert_eq!(case.details, CaseDetails::default());
+    }
+    assert_eq!((ran.case("just").passed, ran.case("just").duration_ms), (true, 99));
+    assert!(ran.case("quick").passed);
+    assert_eq!((ran.totals.failed, ran.totals.errored, ran.totals.passed), (2, 0, 2));
+    assert_eq!(ran.suite().wall_clock_ms, 299);
+}
+
+/// The answer that nobody waits for any more is dropped before the next one is asked for.
+#[tokio::test(start_paused = true)]
+async fn who_is_too_late_is_let_go() {
+    let messages = ["a", "b", "c"];
+    let agent = messages.iter().fold(FakeAgent::default(), |agent, name| agent.on(name, 500, Act::say("ok")));
+    let plan = Plan { timeout: Duration::from_millis(100), ..plan(vec![suite("a", cases(&messages))]) };
+    let ran = play(plan, agent).await;
+    assert_eq!((ran.log.peak, ran.totals.failed), (1, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_breaks_down_leaves_no_verdict() {
+    let broken = Act::Break("the agent answered HTTP 500".to_owned(), Duration::from_millis(7));
+    let agent = FakeAgent::default().on("broken", 40, broken).on("wrong", 20, Act::say("no"));
+    let ran = play(plan(vec![suite("a", cases(&["broken", "wrong", "fine"]))]), agent).await;
+    let case = ran.case("broken");
+    assert_eq!(case.error.as_deref(), Some("the agent answered HTTP 500"));
+    assert_eq!((case.outcome, case.passed), (Some(Outcome::Errored), false));
+    assert_eq!(case.duration_ms, 7, "as the agent says: its waiting between tries does not count");
+    let case = ran.case("wrong");
+    assert_eq!(case.error.as_deref(), Some("responseContains: expected 'ok' in response but not found"));
+    assert_eq!((case.outcome, case.passed, case.duration_ms), (Some(Outcome::Failed), false, 20));
+    assert_eq!((ran.totals.passed, ran.totals.failed, ran.totals.errored), (1, 2, 1));
+}
+
+#[rstest]
+#[case::while_answering(Act::Panic("boom".to_owned()), 30, "boom")]
+#[case::before_answering(Act::PanicAtOnce("boom".to_owned()), 0, "boom")]
+#[case::while_judged(Act::PanicAtMode, 30, "no verdict on bad")]
+#[tokio::test(start_paused = true)]
+async fn a_panic_costs_one_verdict(#[case] act: Act, #[case] duration: u64, #[case] what: &str) {
+    for concurrency in [1, 3] {
+        let agent = FakeAgent::default().on("bad", 30, act.clone()).on("slow", 50, Act::say("ok"));
+        let suites = vec![suite("a", cases(&["first", "bad", "slow"])), suite("b", cases(&["last"]))];
+        let ran = play(Plan { concurrency, ..plan(suites) }, agent).await;
+        let case = ran.case("bad");
+        assert_eq!(case.error, Some(format!("internal error, please report it: {what}")));
+        assert_eq!((case.outcome, case.passed, case.duration_ms), (Some(Outcome::Errored), false, duration));
+        assert_eq!((ran.totals.cases, ran.totals.passed, ran.totals.errored), (4, 3, 1));
+        assert_eq!((ran.totals.not_run, ran.totals.interrupted), (0, false));
+    }
+}
+
+/// As many panics as there are workers leave nobody to work, if a panic ends a worker.
+#[tokio::test(start_paused = true)]
+async fn agents_that_always_panic_do_not_end_the_run() {
+    let messages: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    let names: Vec<&str> = messages.iter().map(String::as_str).collect();
+    let agent = names.iter().fold(FakeAgent::default(), |agent, name| {
+        agent.on(name, 1, if name.len() == 1 { Act::Panic("p".to_owned()) } else { Act::PanicAtOnce("q".to_owned()) })
+    });
+    let ran = play(Plan { concurrency: 2, ..plan(vec![suite("a", cases(&names))]) }, agent).await;
+    assert_eq!((ran.totals.cases, ran.totals.errored, ran.totals.not_run), (20, 20, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_is_kept_with_its_verdict() {
+    let trace = Trace {
+        response: "ok: größer".to_owned(),
+        tool_calls: vec![crate::reporting::call("search"), crate::reporting::call("read")],
+        usage: Some(Usage { input_tokens: Some(3), output_tokens: Some(4), cost_usd: Some(0.25) }),
+        model: Some("m-1".to_owned()),
+        stop_reason: Some("final".to_owned()),
+        latency_ms: 0.0,
+    };
+    let agent = FakeAgent::default().on("a", 12, Act::Answer(Box::new(trace.clone())));
+    let ran = play(plan(vec![suite("a", cases(&["a"]))]), agent).await;
+    let case = ran.case("a");
+    assert_eq!((case.outcome, case.passed, case.error.as_deref()), (Some(Outcome::Passed), true, None));
+    assert_eq!((case.assertions_run, case.duration_ms, case.description.as_str()), (1, 12, "about a"));
+    let details = &case.details;
+    assert_eq!(details.tools_called, ["search", "read"]);
+    assert_eq!((details.response.as_str(), details.response_length), ("ok: größer", 10));
+    assert_eq!((&details.tool_calls, &details.usage), (&trace.tool_calls, &trace.usage));
+    assert_eq!((&details.model, &details.stop_reason), (&trace.model, &trace.stop_reason));
+    assert_eq!(ran.suite().summary.estimated_cost_usd, Some(0.25));
+}
+
+/// A cost is only known where every answer's is; a case that timed out has none.
+#[tokio::test(start_paused = true)]
+async fn a_cost_that_is_not_known_is_not_guessed() {
+    let usage = Some(Usage { cost_usd: Some(0.5), ..Usage::default() });
+    let paid = Act::Answer(Box::new(Trace { response: "ok".to_owned(), usage, ..Trace::default() }));
+    let agent = || FakeAgent::default().on("a", 1, paid.clone()).on("b", 1, paid.clone()).on("c", 5000, paid.clone());
+    let known = play(plan(vec![suite("a", cases(&["a", "b"]))]), agent()).await;
+    assert_eq!(known.suite().summary.estimated_cost_usd, Some(1.0));
+    let unknown = play(plan(vec![suite("a", cases(&["a", "b", "c"]))]), agent()).await;
+    assert_eq!(unknown.suite().summary.estimated_cost_usd, None);
+}
+
+#[rstest]
+#[case(Strictness::default(), true, 0)]
+#[case(Strictness { fail_vacuous: true, ..Strictness::default() }, false, 1)]
+#[tokio::test(start_paused = true)]
+async fn a_case_that_shows_nothing_is_marked(
+    #[case] strictness: Strictness,
+    #[case] passed: bool,
+    #[case] failures: usize,
+) {
+    let mut empty = cases(&["a"]);
+    empty[0].expect = Expectation::default();
+    let ran = play(Plan { strictness, ..plan(vec![suite("a", empty)]) }, FakeAgent::default()).await;
+    let case = ran.case("a");
+    assert_eq!((case.passed, case.vacuous, case.failures.len()), (passed, true, failures));
+    assert_eq!((ran.totals.vacuous, ran.totals.failed), (1, failures));
+}
+
+#[rstest]
+#[case(false, 1)]
+#[case(true, 3)]
+#[tokio::test(start_paused = true)]
+async fn all_failures_are_looked_for_when_asked(#[case] all_failures: bool, #[case] count: usize) {
+    let mut strict = cases(&["a"]);
+    strict[0].expect.response_contains = Some(["x", "y", "z", "ok"].map(str::to_owned).to_vec());
+    let strictness = Strictness { all_failures, ..Strictness::default() };
+    let ran = play(Plan { strictness, ..plan(vec![suite("a", strict)]) }, FakeAgent::default()).await;
+    let case = ran.case("a");
+    assert_eq!(case.failures.len(), count);
+    assert_eq!(case.error.as_deref(), Some("responseContains: expected 'x' in response but not found"));
+    assert_eq!(case.error.as_ref(), Some(&case.failures[0].message));
+}
