@@ -8,7 +8,6 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Pending};
-use karat_core::text::shorten;
 use karat_core::trace::Trace;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, StatusCode, Url};
@@ -32,6 +31,7 @@ pub enum ClientError {
 pub struct HttpAgent {
     client: Client,
     url: Url,
+    content_type: HeaderValue,
     config: HttpConfig,
 }
 
@@ -39,14 +39,16 @@ impl HttpAgent {
     /// Prepares the connection pool; `headers` have their variables filled in.
     pub fn new(url: &str, headers: &[(String, String)], config: HttpConfig) -> Result<Self, ClientError> {
         let parsed =
-            Url::parse(url).map_err(|error| ClientError::Url { url: url.to_owned(), reason: error.to_string() })?;
+            Url::parse(url).map_err(|error| ClientError::Url { url: shown(url), reason: error.to_string() })?;
         let headers = header_map(headers)?;
         if !parsed.username().is_empty() && headers.contains_key(AUTHORIZATION) {
             let reason = "the URL holds a user and password, which would replace it".to_owned();
             return Err(ClientError::Header { name: "authorization".to_owned(), reason });
         }
+        let content_type = headers.get(CONTENT_TYPE).cloned();
+        let content_type = content_type.unwrap_or_else(|| HeaderValue::from_static("application/json"));
         let client = client(&parsed, headers)?;
-        Ok(Self { client, url: parsed, config })
+        Ok(Self { client, url: parsed, content_type, config })
     }
 
     /// Returns the secrets that the URL holds, in every spelling in which they are sent.
@@ -73,7 +75,7 @@ impl HttpAgent {
         let request = self.client.request(method, url);
         if self.config.method.has_body() {
             let body = self.config.request.body_with(message).unwrap_or_default();
-            return request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+            return request.header(CONTENT_TYPE, &self.content_type).body(body.to_string());
         }
         request
     }
@@ -96,9 +98,11 @@ impl HttpAgent {
 
     fn read(&self, exchanged: &Exchanged) -> Result<Trace, String> {
         let body = exchanged.accepted()?;
-        let reply: Value = serde_json::from_slice(body).map_err(|error| {
-            format!("the reply is no JSON ({error}): {}", shorten(&String::from_utf8_lossy(body), 120))
-        })?;
+        if body.trim_ascii().is_empty() {
+            return Err("the reply is empty".to_owned());
+        }
+        let reply: Value = serde_json::from_slice(body)
+            .map_err(|error| format!("the reply is no JSON ({error}): {}", String::from_utf8_lossy(body)))?;
         self.config.response.trace(&reply)
     }
 }
@@ -121,7 +125,7 @@ impl Exchanged {
             // Not followed: an evaluation should say what it evaluates, and headers must not go elsewhere.
             let _ = write!(text, ", which leads to {location}: set that as the endpoint");
         } else if !self.body.is_empty() {
-            let _ = write!(text, ": {}", shorten(String::from_utf8_lossy(&self.body).trim(), 200));
+            let _ = write!(text, ": {}", String::from_utf8_lossy(&self.body).trim());
         }
         Err(text)
     }
@@ -148,6 +152,16 @@ impl Agent for HttpAgent {
             }
         })
     }
+}
+
+/// Returns what of an address can be shown: not its user, password, query and fragment, which may be secret.
+fn shown(url: &str) -> String {
+    let (scheme, rest) = url.find("://").map_or(("", url), |colon| url.split_at(colon + 3));
+    let host = rest.rsplit('@').next().unwrap_or(rest);
+    let user = &rest[..rest.len() - host.len()];
+    // An '@' behind a question mark may end a password or stand in the query: who knows.
+    let host = if user.contains(['?', '#']) { "…" } else { host.split(['?', '#']).next().unwrap_or(host) };
+    format!("{scheme}{host}")
 }
 
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, ClientError> {
@@ -179,7 +193,7 @@ fn client(url: &Url, headers: HeaderMap) -> Result<Client, ClientError> {
         "http" => builder.tls_backend_preconfigured(without_certificates()?),
         other => {
             let reason = format!("'{other}' is neither http nor https");
-            return Err(ClientError::Url { url: url.to_string(), reason });
+            return Err(ClientError::Url { url: shown(url.as_str()), reason });
         }
     };
     builder.build().map_err(|error| ClientError::Client(describe(error)))

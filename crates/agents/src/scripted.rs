@@ -114,13 +114,16 @@ fn read_answer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
     let error = object.nullable("error", path, problems, read_string);
     let mut reply = Map::new();
     reply.insert("response".to_owned(), Value::from(response));
-    for key in ["toolCalls", "usage", "model"] {
-        reply.extend(object.raw(key).map(|value| (key.to_owned(), value.clone())));
-    }
+    reply.extend(object.raw("toolCalls").map(|calls| ("toolCalls".to_owned(), calls.clone())));
+    let usage = object.nullable("usage", path, problems, read_object_map);
+    reply.extend(usage.map(|usage| ("usage".to_owned(), Value::Object(usage))));
+    let model = object.nullable("model", path, problems, read_string);
+    reply.extend(model.map(|model| ("model".to_owned(), Value::String(model))));
     object.close(path, problems);
     let trace = ResponseMap::default().trace(&Value::Object(reply));
     if let Err(what) = &trace {
-        problems.at(path, what.clone());
+        // Only the calls can be of another shape by now.
+        problems.at(&path.key("toolCalls"), what.clone());
     }
     let outcome = error.map_or(trace, Err);
     Some(Answer { delay: Duration::from_millis(delay), outcome })

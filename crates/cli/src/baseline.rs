@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::case::EvalFile;
 use karat_core::registry::same_name;
-use karat_core::result::SuiteResult;
+use karat_core::result::{EarlierResult, Outcome};
 
 use crate::discover::EvalPath;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::settings::{BaselineSetting, Settings};
 
 /// The results that a run is compared with.
 pub(crate) struct Results {
-    pub(crate) suites: Vec<SuiteResult>,
+    pub(crate) suites: Vec<EarlierResult>,
 }
 
 impl Results {
@@ -48,7 +48,7 @@ impl Results {
 
     /// Reads all earlier results, the newest first.
     pub(crate) fn newest(settings: &Settings) -> Result<Self, Failure> {
-        let mut suites: Vec<SuiteResult> =
+        let mut suites: Vec<EarlierResult> =
             result_paths(&settings.output_dir).iter().filter_map(|path| read_result(path, "").ok()).collect();
         // Run ids grow with time, so that they decide between equal times.
         suites.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
@@ -60,22 +60,24 @@ impl Results {
     }
 
     /// Returns the result of a suite.
-    pub(crate) fn of(&self, path: &EvalPath, file: &EvalFile) -> Option<&SuiteResult> {
-        self.all_of(path, file).first().copied()
+    pub(crate) fn of(&self, path: &EvalPath, file: &EvalFile) -> Option<&EarlierResult> {
+        let only = if let [result] = self.suites.as_slice() { Some(result) } else { None };
+        // The only result there is was meant, whatever its suite was called then; cases are compared by their ids.
+        self.all_of(path, file).first().copied().or(only)
     }
 
     /// Returns the results of a suite: of the same eval file, or else of its tool and tier where that is no question.
-    fn all_of(&self, path: &EvalPath, file: &EvalFile) -> Vec<&SuiteResult> {
+    fn all_of(&self, path: &EvalPath, file: &EvalFile) -> Vec<&EarlierResult> {
         let is_suite =
-            |result: &&SuiteResult| same_name(&result.tool_name, &file.tool_name) && result.tier == file.tier;
-        let of_suite: Vec<&SuiteResult> = self.suites.iter().filter(is_suite).collect();
-        let is_file = |result: &&SuiteResult| result.metadata.eval_file == path.in_project;
-        let of_file: Vec<&SuiteResult> = of_suite.iter().copied().filter(is_file).collect();
+            |result: &&EarlierResult| same_name(&result.tool_name, &file.tool_name) && result.tier == file.tier;
+        let of_suite: Vec<&EarlierResult> = self.suites.iter().filter(is_suite).collect();
+        let is_file = |result: &&EarlierResult| result.metadata.eval_file == path.in_project;
+        let of_file: Vec<&EarlierResult> = of_suite.iter().copied().filter(is_file).collect();
         if !of_file.is_empty() {
             return of_file;
         }
         let is_alone =
-            |result: &&SuiteResult| of_suite.iter().filter(|other| other.run_id == result.run_id).count() == 1;
+            |result: &&EarlierResult| of_suite.iter().filter(|other| other.run_id == result.run_id).count() == 1;
         of_suite.iter().copied().filter(is_alone).collect()
     }
 
@@ -85,7 +87,7 @@ impl Results {
             // A run of some cases says nothing of the others: for each case its newest result counts.
             let mut passed: HashMap<&str, bool> = HashMap::new();
             for case in self.all_of(path, file).iter().flat_map(|result| &result.cases) {
-                passed.entry(&case.id).or_insert(case.passed);
+                passed.entry(&case.id).or_insert(case.outcome == Outcome::Passed);
             }
             let failed: HashSet<String> =
                 passed.into_iter().filter(|(_, passed)| !passed).map(|(id, _)| id.to_owned()).collect();
@@ -100,7 +102,7 @@ impl Results {
 }
 
 /// Reads the results of one run: by their names, or else by what they say.
-pub(crate) fn run_results(folder: &Path, run_id: &str) -> Result<Vec<SuiteResult>, Failure> {
+pub(crate) fn run_results(folder: &Path, run_id: &str) -> Result<Vec<EarlierResult>, Failure> {
     let paths = result_paths(folder);
     let named: Vec<&PathBuf> = paths
         .iter()
@@ -116,7 +118,7 @@ pub(crate) fn run_results(folder: &Path, run_id: &str) -> Result<Vec<SuiteResult
     Ok(all.filter(|result| result.run_id == run_id).collect())
 }
 
-pub(crate) fn read_result(path: &Path, what: &str) -> Result<SuiteResult, Failure> {
+pub(crate) fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Failure> {
     let bytes = std::fs::read(path)
         .map_err(|error| Failure::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
     serde_json::from_slice(&bytes)

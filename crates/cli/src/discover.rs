@@ -7,11 +7,7 @@ use karat_core::case::Tier;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::printer::Printer;
 use crate::settings::Settings;
-
-/// A larger file is not looked into just to find out whether it is an eval file.
-const SNIFF_LIMIT: u64 = 4 * 1024 * 1024;
 
 /// An eval file, and how the person would name it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,15 +19,10 @@ pub(crate) struct EvalPath {
 }
 
 /// Finds the eval files that are meant; each once, in the order of the arguments, folders sorted.
-pub(crate) fn discover(
-    paths: &[PathBuf],
-    settings: &Settings,
-    here: &Path,
-    printer: &Printer,
-) -> Result<Vec<EvalPath>, Failure> {
+pub(crate) fn discover(paths: &[PathBuf], settings: &Settings, here: &Path) -> Result<Vec<EvalPath>, Failure> {
     let default = [settings.root.join("evals")];
     let is_default = paths.is_empty();
-    let mut walker = Walker { settings, here, printer, found: Vec::new(), seen: BTreeSet::new() };
+    let mut walker = Walker { settings, here, found: Vec::new(), seen: BTreeSet::new() };
     for path in if is_default { &default } else { paths } {
         let full = here.join(path);
         if full.is_dir() {
@@ -61,7 +52,6 @@ fn is_glob(path: &Path) -> bool {
 struct Walker<'w> {
     settings: &'w Settings,
     here: &'w Path,
-    printer: &'w Printer,
     found: Vec<EvalPath>,
     seen: BTreeSet<PathBuf>,
 }
@@ -85,10 +75,19 @@ impl Walker<'_> {
             if path.is_dir() {
                 self.folder(&path)?;
             } else {
-                self.add(&path);
+                self.add_eval_file(&path);
             }
         }
         Ok(())
+    }
+
+    /// Adds a file that nobody named if it is an eval file: by its name, or else by what is in it.
+    fn add_eval_file(&mut self, path: &Path) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        if Tier::from_file_name(&name).is_some() || is_json && looks_like_eval_file(path) {
+            self.add(path);
+        }
     }
 
     fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
@@ -107,13 +106,8 @@ impl Walker<'_> {
                 if !path.is_symlink() {
                     self.folder(&path)?;
                 }
-            } else if Tier::from_file_name(&name).is_some() {
-                self.add(&path);
-            } else if path.extension().is_some_and(|extension| extension == "json") && looks_like_eval_file(&path) {
-                self.printer.warn(&format!(
-                    "{} looks like an eval file, but is not named x.TIER.json, so it is left out",
-                    self.shown(&path)
-                ));
+            } else {
+                self.add_eval_file(&path);
             }
         }
         Ok(())
@@ -124,11 +118,9 @@ impl Walker<'_> {
     }
 }
 
-/// Tells whether a file has cases; nothing should be left out of a run in silence.
+/// Tells whether a file has cases.
 fn looks_like_eval_file(path: &Path) -> bool {
-    let small = path.metadata().is_ok_and(|metadata| metadata.len() <= SNIFF_LIMIT);
-    let value: Option<Value> =
-        small.then(|| std::fs::read(path).ok()).flatten().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let value: Option<Value> = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let is_case = |value: &Value| value.get("id").is_some() && value.get("expect").is_some();
     match value {
         Some(Value::Array(items)) => items.first().is_some_and(is_case),

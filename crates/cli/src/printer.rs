@@ -57,7 +57,11 @@ impl Printer {
     }
 
     pub(crate) fn out(&self, text: &str) -> io::Result<()> {
-        self.suspended(|| write_all(&mut io::stdout().lock(), text))
+        match self.suspended(|| write_all(&mut io::stdout().lock(), text)) {
+            // Whoever closed our stdout has read enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
     }
 
     pub(crate) fn warn(&self, text: &str) {

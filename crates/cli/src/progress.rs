@@ -52,7 +52,7 @@ impl Reporter for ProgressReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         match event {
             RunEvent::CaseFinished { result, .. } => {
-                match result.outcome() {
+                match result.outcome {
                     Outcome::Passed => self.passed += 1,
                     Outcome::Failed => self.failed += 1,
                     Outcome::Errored => self.errored += 1,

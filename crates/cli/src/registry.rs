@@ -13,10 +13,6 @@ pub(crate) fn read_registry(setting: &PathSetting, printer: &Printer) -> Result<
     let is_json = setting.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     if !is_json && setting.path.exists() {
         let message = format!("{shown} is not read: this version of karat reads tool registries as JSON only");
-        if setting.given {
-            return Err(Failure::invalid(message)
-                .hint("write the tools to a JSON file: [{\"name\": …, \"description\": …, \"version\": …, \"inputSchema\": {…}}]"));
-        }
         printer.warn(&message);
         return Ok(None);
     }

@@ -149,10 +149,8 @@ fn read_config(path: &Path, redactor: &mut Redactor, printer: &Printer) -> Resul
             Ok(config)
         }
         Err(findings) => {
-            if let Ok(value) = parse(&text) {
-                redactor.learn("", &value);
-                printer.keep_secret(redactor.clone());
-            }
+            redactor.learn_unparsed(&text);
+            printer.keep_secret(redactor.clone());
             print_findings(&path.display().to_string(), &text, &findings, printer);
             Err(Failure::reported(karat_core::exit::ExitStatus::Invalid))
         }
@@ -195,9 +193,8 @@ fn snapshot_source(
         (None, Some(text)) => Some(read_flag("snapshot", text, SnapshotSource::read, redactor)?),
         (None, None) => None,
     };
-    // A source on the command line is wanted; one in the file is, unless it is switched off.
-    let wanted =
-        args.snapshot_enabled.unwrap_or(flag.is_some() || file.snapshot_enabled.unwrap_or(file.snapshot.is_some()));
+    // A source on the command line is wanted; one in the file waits for 'snapshotEnabled'.
+    let wanted = args.snapshot_enabled.unwrap_or(flag.is_some() || file.snapshot_enabled.unwrap_or(false));
     let source = resolver.anchored(flag, file.snapshot.clone());
     match source {
         Some(source) if wanted => Ok(Some(source)),

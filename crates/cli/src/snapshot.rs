@@ -27,7 +27,7 @@ pub(crate) async fn capture(
                 let path = source.base.join(file);
                 parse_json(&read_text(&path, "the snapshot")?, &path, "the snapshot")
             }
-            SnapshotSource::Command { command } => run_command(command, source).await,
+            SnapshotSource::Command { command } => run_command(command, source, redactor).await,
             SnapshotSource::Url { url, headers } => {
                 let headers = fill_headers(headers, redactor)?;
                 let body = fetch(url, &headers)
@@ -45,7 +45,11 @@ pub(crate) async fn capture(
     }
 }
 
-async fn run_command(command: &[String], source: &Anchored<SnapshotSource>) -> Result<Value, Failure> {
+async fn run_command(
+    command: &[String],
+    source: &Anchored<SnapshotSource>,
+    redactor: &Redactor,
+) -> Result<Value, Failure> {
     let (program, arguments) = command.split_first().map_or(("", command), |(first, rest)| (first.as_str(), rest));
     let fail = |what: String| Failure::invalid(format!("cannot capture the snapshot with '{program}': {what}"));
     let output = Command::new(program)
@@ -58,7 +62,7 @@ async fn run_command(command: &[String], source: &Anchored<SnapshotSource>) -> R
         .map_err(|error| fail(error.to_string()))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(fail(format!("{}: {}", output.status, shorten(stderr.trim(), 400))));
+        return Err(fail(format!("{}: {}", output.status, shorten(&redactor.text(stderr.trim()), 400))));
     }
     read_output(&output.stdout, program)
 }

@@ -1,11 +1,10 @@
 //! What changed between two results of the same suite.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::result::{CaseResult, Outcome};
+use crate::result::{EarlierCase, Outcome};
 
 /// How a case moved between two runs. A case without a verdict on either side moved nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,18 +38,18 @@ pub struct CaseDiff {
 }
 
 /// Compares two runs case by case: the current order first, then what is gone.
-pub fn diff_cases(before: &[Arc<CaseResult>], now: &[Arc<CaseResult>]) -> Vec<CaseDiff> {
-    let mut old: HashMap<&str, &CaseResult> = before.iter().map(|case| (case.id.as_str(), case.as_ref())).collect();
+pub fn diff_cases(before: &[EarlierCase], now: &[EarlierCase]) -> Vec<CaseDiff> {
+    let mut old: HashMap<&str, Outcome> = before.iter().map(|case| (case.id.as_str(), case.outcome)).collect();
     let mut diffs: Vec<CaseDiff> = now
         .iter()
         .map(|case| {
-            let was = old.remove(case.id.as_str()).map(CaseResult::outcome);
+            let was = old.remove(case.id.as_str());
             CaseDiff {
                 id: case.id.clone(),
                 description: case.description.clone(),
-                change: change(was, case.outcome()),
+                change: change(was, case.outcome),
                 before: was,
-                now: Some(case.outcome()),
+                now: Some(case.outcome),
                 error: case.error.clone(),
             }
         })
@@ -60,7 +59,7 @@ pub fn diff_cases(before: &[Arc<CaseResult>], now: &[Arc<CaseResult>]) -> Vec<Ca
         id: case.id.clone(),
         description: case.description.clone(),
         change: Change::Removed,
-        before: Some(case.outcome()),
+        before: Some(case.outcome),
         now: None,
         error: None,
     }));

@@ -49,6 +49,9 @@ pub struct SuiteHeader {
     pub lines: Vec<usize>,
     #[serde(skip)]
     pub staleness: Vec<Staleness>,
+    /// There is an earlier result to compare with.
+    #[serde(skip)]
+    pub has_baseline: bool,
     /// How wide the ids and the descriptions are, for columns that fit before the first case has ended.
     #[serde(skip)]
     pub id_columns: usize,

@@ -179,8 +179,8 @@ impl Linter<'_> {
         let groups = self.case.expect.response_contains_any.iter().flatten();
         for (index, group) in groups.enumerate().filter(|(_, group)| group.len() < 2) {
             let message = match group.len() {
-                0 => "an empty group asserts nothing: add the words, or take it out",
-                _ => "a group of one synonym: use 'responseContains', or add the other words",
+                0 => "an empty group in 'responseContainsAny' asserts nothing: add the words, or take it out",
+                _ => "a group of one synonym in 'responseContainsAny': use 'responseContains', or add the other words",
             };
             self.add(Rule::LonelySynonym, &format!("/expect/responseContainsAny/{index}"), message.to_owned());
         }

@@ -28,7 +28,7 @@ pub trait Agent: Send + Sync {
 /// Why there is no answer to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentError {
-    /// A lower-case fragment.
+    /// A lower-case fragment, not yet shortened: a secret that is cut in two could not be found any more.
     pub message: String,
     /// How long the try took.
     pub elapsed: Duration,

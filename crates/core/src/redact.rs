@@ -88,6 +88,15 @@ impl Redactor {
         }
     }
 
+    /// Takes note of what looks like a key in a configuration that is not even JSON.
+    pub fn learn_unparsed(&mut self, text: &str) {
+        let quoted: Vec<&str> = text.split('"').skip(1).step_by(2).collect();
+        for pair in quoted.windows(2) {
+            self.learn_text(pair[0], pair[1]);
+        }
+        self.learn_text("", text);
+    }
+
     fn learn_text(&mut self, name: &str, text: &str) {
         if is_secret_name(name) {
             // A scheme before the secret is none: `Bearer abc`.

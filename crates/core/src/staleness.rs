@@ -83,12 +83,13 @@ impl CurrentTool {
 
 /// Compares a suite's metadata with the tool as it is now; without metadata there is nothing to compare.
 pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness> {
-    let Some(metadata) = file.metadata.as_ref().filter(|metadata| is_comparable(metadata)) else {
+    let Some(metadata) = &file.metadata else {
         return Vec::new();
     };
     let tool = file.tool_name.clone();
     let Some(registry_size) = current.registry_size else {
-        return vec![Staleness::NoRegistry { tool }];
+        // A file that says nothing to compare with misses nothing.
+        return if is_comparable(metadata) { vec![Staleness::NoRegistry { tool }] } else { Vec::new() };
     };
     let mut found = Vec::new();
     if current.name.is_none() {

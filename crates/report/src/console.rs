@@ -64,6 +64,10 @@ impl ConsoleReporter {
     }
 
     fn print_ready(&mut self, out: &mut String) {
+        // What broke since the baseline comes first, and is known last.
+        if self.suites.get(self.suite).is_some_and(|suite| suite.has_baseline) {
+            return;
+        }
         while let Some(case) = self.waiting.remove(&(self.suite, self.next)) {
             self.print_header(out);
             self.page.case(&case, &self.suites[self.suite], out);
@@ -80,6 +84,7 @@ impl ConsoleReporter {
 
     fn finish_suite(&mut self, result: &SuiteResult, out: &mut String) {
         self.print_header(out);
+        self.page.moved(result, out);
         // An interrupted suite has gaps: what ended behind them is still to be shown.
         let rest: Vec<_> = self.waiting.range((self.suite, 0)..(self.suite + 1, 0)).map(|(key, _)| *key).collect();
         for key in rest {
@@ -155,11 +160,11 @@ impl Page {
 
     fn case(&self, case: &CaseResult, suite: &SuiteHeader, out: &mut String) {
         let ConsoleSettings { symbols, palette, verbosity, .. } = self.settings;
-        let plain_pass = case.outcome() == Outcome::Passed && !case.vacuous;
+        let plain_pass = case.outcome == Outcome::Passed && !case.vacuous;
         if verbosity == Verbosity::Quiet && plain_pass {
             return;
         }
-        let mark = match case.outcome() {
+        let mark = match case.outcome {
             Outcome::Passed if case.vacuous => palette.doubtful(symbols.warning),
             Outcome::Passed => palette.good(symbols.passed),
             Outcome::Failed => palette.bad(symbols.failed),
@@ -192,11 +197,11 @@ impl Page {
     }
 
     fn reasons(&self, case: &CaseResult, out: &mut String) {
-        if case.vacuous && case.outcome() == Outcome::Passed {
+        if case.vacuous && case.outcome == Outcome::Passed {
             self.reason("no assertion ran, so this shows nothing", out);
         }
         if case.failures.is_empty() {
-            let prefix = if case.outcome() == Outcome::Errored { "error: " } else { "" };
+            let prefix = if case.outcome == Outcome::Errored { "error: " } else { "" };
             if let Some(error) = &case.error {
                 self.reason(&format!("{prefix}{error}"), out);
             }
@@ -222,7 +227,6 @@ impl Page {
     fn footer(&self, result: &SuiteResult, suite: &SuiteHeader, out: &mut String) {
         let ConsoleSettings { columns, symbols, palette, .. } = self.settings;
         let _ = writeln!(out, "{}", symbols.rule.to_string().repeat(self.layout(suite).line));
-        self.moved(result, out);
         let summary = &result.summary;
         let counts = Counts {
             passed: summary.passed,
@@ -233,12 +237,10 @@ impl Page {
             not_run: summary.not_run,
             skipped: summary.skipped_assertions,
         };
-        let mut line = counts.line(palette);
-        let _ = write!(line, " | {}ms total", summary.total_duration_ms);
-        if let Some(cost) = summary.estimated_cost_usd {
-            let _ = write!(line, " | ${cost:.4}");
-        }
-        let _ = writeln!(out, "  {line}");
+        let mut parts = counts.parts(palette);
+        parts.push(format!("{}ms total", summary.total_duration_ms));
+        parts.extend(summary.estimated_cost_usd.map(|cost| format!("${cost:.4}")));
+        self.numbers("  ", &parts, out);
         let warning = palette.doubtful(symbols.warning);
         for staleness in &suite.staleness {
             let _ = writeln!(out, "  {warning} {}", self.clean(&staleness.console_line()));
@@ -252,7 +254,7 @@ impl Page {
         out.push('\n');
     }
 
-    /// What broke since the baseline comes before the numbers, and nobody can miss it.
+    /// What broke since the baseline comes before everything else, and nobody can miss it.
     fn moved(&self, result: &SuiteResult, out: &mut String) {
         let palette = self.settings.palette;
         let Some(baseline) = &result.baseline_run_id else {
@@ -295,7 +297,26 @@ impl Page {
             let title = format!("{} regression{}", totals.regressions, plural(totals.regressions));
             let _ = writeln!(out, "{}", palette.alarm(title));
         }
-        let _ = writeln!(out, "{} {}", palette.bold(format_args!("{} suites:", totals.suites)), counts.line(palette));
+        let title = palette.bold(format_args!("{} suites:", totals.suites));
+        self.numbers(&format!("{title} "), &counts.parts(palette), out);
+    }
+
+    /// Writes the numbers on as many lines as they need.
+    fn numbers(&self, start: &str, parts: &[String], out: &mut String) {
+        let mut line = start.to_owned();
+        let mut is_first = true;
+        for part in parts {
+            let separator = if is_first { "" } else { " | " };
+            if !is_first && painted_width(&line) + painted_width(part) + 3 > self.settings.columns {
+                let _ = writeln!(out, "{line}");
+                line = "  ".to_owned();
+            } else {
+                line.push_str(separator);
+            }
+            line.push_str(part);
+            is_first = false;
+        }
+        let _ = writeln!(out, "{line}");
     }
 
     fn clean(&self, text: &str) -> String {
@@ -328,7 +349,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn line(&self, palette: Palette) -> String {
+    fn parts(&self, palette: Palette) -> Vec<String> {
         let passed = format!("{}/{} passed", self.passed, self.cases);
         let failed = format!("{} failed", self.failed);
         let mut parts = vec![
@@ -345,8 +366,19 @@ impl Counts {
             parts.push(palette.doubtful(format_args!("{} not run", self.not_run)));
         }
         parts.push(format!("{} skipped assertions", self.skipped));
-        parts.join(" | ")
+        parts
     }
+}
+
+/// Returns how many columns a text takes that holds our own colours.
+fn painted_width(text: &str) -> usize {
+    let mut rest = text;
+    let mut columns = 0;
+    while let Some((before, behind)) = rest.split_once('\u{1b}') {
+        columns += width(before);
+        rest = behind.split_once('m').map_or("", |(_, behind)| behind);
+    }
+    columns + width(rest)
 }
 
 fn plural(count: usize) -> &'static str {

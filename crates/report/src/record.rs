@@ -67,7 +67,7 @@ impl SuiteRecord {
     }
 
     fn observe_case(&mut self, index: usize, case: &CaseResult) {
-        let is_plain = case.outcome() == Outcome::Passed && !case.vacuous;
+        let is_plain = case.outcome == Outcome::Passed && !case.vacuous;
         if let Some(line) = self.header.lines.get(index)
             && !is_plain
         {
@@ -135,7 +135,7 @@ pub struct CaseRecord<'r> {
 
 impl CaseRecord<'_> {
     pub(crate) fn kind(&self) -> Kind {
-        match self.result.outcome() {
+        match self.result.outcome {
             Outcome::Passed => Kind::Passed,
             Outcome::Failed if self.is_regression => Kind::Regressed,
             Outcome::Failed => Kind::Failed,

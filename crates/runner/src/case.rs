@@ -1,12 +1,17 @@
 //! What came of a case, as results tell it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use karat_core::assertion::Verdict;
 use karat_core::case::Case;
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
+use karat_core::text::shorten;
 use karat_core::trace::Trace;
+
+/// How many characters of a message are kept.
+const LONGEST_MESSAGE: usize = 600;
 
 /// How a case ended.
 pub(crate) enum CaseEnd {
@@ -21,7 +26,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
         id: case.id.clone(),
         description: case.description.clone(),
         passed: false,
-        outcome: Some(Outcome::Failed),
+        outcome: Outcome::Failed,
         duration_ms: 0,
         assertions_run: 0,
         assertions_skipped: 0,
@@ -36,14 +41,14 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.error = Some("timeout".to_owned());
         }
         CaseEnd::Errored(message, elapsed) => {
-            result.outcome = Some(Outcome::Errored);
+            result.outcome = Outcome::Errored;
             result.duration_ms = whole_millis(elapsed.as_secs_f64() * 1000.0);
             result.error = Some(message);
         }
         CaseEnd::Judged(judged) => {
             let (trace, verdict) = *judged;
             result.passed = verdict.passed();
-            result.outcome = Some(if result.passed { Outcome::Passed } else { Outcome::Failed });
+            result.outcome = if result.passed { Outcome::Passed } else { Outcome::Failed };
             result.duration_ms = whole_millis(trace.latency_ms);
             result.assertions_run = verdict.assertions_run;
             result.assertions_skipped = verdict.assertions_skipped;
@@ -66,7 +71,17 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
     if !redactor.is_empty() {
         redact(&mut result, redactor);
     }
+    // Only now, since half a secret is not recognised.
+    result.error.iter_mut().for_each(cut);
+    result.failures.iter_mut().for_each(|failure| cut(&mut failure.message));
     result
+}
+
+/// Shortens a message, which may quote a whole reply.
+fn cut(message: &mut String) {
+    if let Cow::Owned(short) = shorten(message, LONGEST_MESSAGE) {
+        *message = short;
+    }
 }
 
 fn redact(result: &mut CaseResult, redactor: &Redactor) {

@@ -9,7 +9,7 @@ use karat_core::assertion::Mode;
 use karat_core::diff::{Change, diff_cases, ids_of};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::port::{Agent, Clock};
-use karat_core::result::{CaseResult, ResultMetadata, SuiteResult, Summary};
+use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
 use karat_core::text::shorten;
 use tokio::sync::{mpsc, watch};
@@ -148,7 +148,10 @@ impl<'b> Board<'b> {
         let plan = &self.shared.plan;
         let (suite_plan, state) = (&plan.suites[suite], &self.suites[suite]);
         let cases: Vec<Arc<CaseResult>> = state.results.iter().flatten().cloned().collect();
-        let diffs = suite_plan.baseline.as_ref().map(|baseline| diff_cases(&baseline.cases, &cases));
+        let diffs = suite_plan.baseline.as_ref().map(|baseline| {
+            let now: Vec<EarlierCase> = cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
+            diff_cases(&baseline.cases, &now)
+        });
         let moved = |change| diffs.as_deref().map_or_else(Vec::new, |diffs| ids_of(diffs, change));
         SuiteResult {
             run_id: plan.run_id.clone(),

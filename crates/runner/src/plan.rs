@@ -1,6 +1,5 @@
 //! Everything that a run needs to know before it begins.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::assertion::Strictness;
@@ -8,7 +7,7 @@ use karat_core::case::{Case, EvalFile};
 use karat_core::event::SuiteHeader;
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
-use karat_core::result::CaseResult;
+use karat_core::result::EarlierCase;
 use karat_core::staleness::{CurrentTool, check_staleness};
 use karat_core::text::display_width;
 use karat_core::token::TokenSources;
@@ -49,7 +48,7 @@ pub struct SuitePlan {
 #[derive(Debug)]
 pub struct Baseline {
     pub run_id: String,
-    pub cases: Vec<Arc<CaseResult>>,
+    pub cases: Vec<EarlierCase>,
 }
 
 impl SuitePlan {
@@ -68,6 +67,7 @@ impl SuitePlan {
             selected: cases.len(),
             lines: cases.iter().map(|case| case.line).collect(),
             staleness: check_staleness(&self.file, &self.current),
+            has_baseline: self.baseline.is_some(),
             id_columns: widest(|case| &case.id),
             description_columns: widest(|case| &case.description),
         }

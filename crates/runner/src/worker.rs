@@ -5,12 +5,14 @@ use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::FutureExt;
 use karat_core::assertion::{Evidence, judge};
 use karat_core::case::Case;
 use karat_core::port::Agent;
 use karat_core::result::CaseResult;
+use karat_core::trace::Trace;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
@@ -50,13 +52,12 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finishe
             return;
         };
         let (suite, index) = (suite as usize, index as usize);
-        let case = &shared.plan.suites[suite].file.cases[index];
         let started = Instant::now();
         // Cancelled while asking: the case has not ended, so there is nothing to report.
         let result = tokio::select! {
             biased;
             () = &mut cancelled => return,
-            result = run_case(&shared, case) => result,
+            result = run_case(&shared, suite, index) => result,
         };
         // Here and not by the dispatcher, so that no case begins in the meantime.
         if shared.plan.fail_fast && !result.passed {
@@ -68,7 +69,8 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finishe
     }
 }
 
-async fn run_case(shared: &Shared, case: &Case) -> CaseResult {
+async fn run_case(shared: &Arc<Shared>, suite: usize, index: usize) -> CaseResult {
+    let case = shared.case(suite, index);
     let started = Instant::now();
     // The call itself may panic too, not only what it returns.
     let answer = AssertUnwindSafe(async { shared.agent.answer(case).await }).catch_unwind();
@@ -76,25 +78,43 @@ async fn run_case(shared: &Shared, case: &Case) -> CaseResult {
         Err(_) => CaseEnd::TimedOut(started.elapsed()),
         Ok(Err(panic)) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
         Ok(Ok(Err(error))) => CaseEnd::Errored(error.message, error.elapsed),
-        Ok(Ok(Ok(trace))) => {
-            let verdict = catch_unwind(AssertUnwindSafe(|| {
-                let evidence = Evidence {
-                    case,
-                    trace: &trace,
-                    mode: shared.agent.mode(case),
-                    tokens: &shared.plan.tokens,
-                    registry: shared.plan.registry.as_ref(),
-                    tokenizer: shared.plan.tokenizer,
-                };
-                judge(evidence, shared.plan.strictness)
-            }));
-            match verdict {
-                Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
-                Err(panic) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
-            }
+        // A pattern can take a while, in which other cases' answers must not wait to be received.
+        Ok(Ok(Ok(trace))) if case.expect.holds_patterns() => {
+            let judging = Arc::clone(shared);
+            let judged = tokio::task::spawn_blocking(move || judging.judge(suite, index, trace)).await;
+            judged.unwrap_or_else(|error| CaseEnd::Errored(error.to_string(), started.elapsed()))
         }
+        Ok(Ok(Ok(trace))) => shared.judge(suite, index, trace),
     };
     case_result(case, end, &shared.plan.redactor)
+}
+
+impl Shared {
+    fn case(&self, suite: usize, index: usize) -> &Case {
+        &self.plan.suites[suite].file.cases[index]
+    }
+
+    fn judge(&self, suite: usize, index: usize, trace: Trace) -> CaseEnd {
+        let case = self.case(suite, index);
+        let verdict = catch_unwind(AssertUnwindSafe(|| {
+            let evidence = Evidence {
+                case,
+                trace: &trace,
+                mode: self.agent.mode(case),
+                tokens: &self.plan.tokens,
+                registry: self.plan.registry.as_ref(),
+                tokenizer: self.plan.tokenizer,
+            };
+            judge(evidence, self.plan.strictness)
+        }));
+        match verdict {
+            Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
+            Err(panic) => {
+                let elapsed = Duration::from_secs_f64((trace.latency_ms / 1000.0).max(0.0));
+                CaseEnd::Errored(internal(panic.as_ref()), elapsed)
+            }
+        }
+    }
 }
 
 fn internal(panic: &(dyn Any + Send)) -> String {

@@ -28,7 +28,7 @@ const STALE: &str = "stale";
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
-    let paths = discover(&args.paths, &settings, &environment.current_dir, printer)?;
+    let paths = discover(&args.paths, &settings, &environment.current_dir)?;
     let registry = read_registry(&settings.tool_registry, printer)?;
     let routing_only = settings.agent_endpoint.as_ref().is_some_and(|endpoint| is_model(&endpoint.value));
     let checker = Checker { registry: registry.as_ref(), routing_only };

@@ -7,7 +7,7 @@ use karat_core::case::Tier;
 use karat_core::diff::{CaseDiff, Change, diff_cases};
 use karat_core::exit::ExitStatus;
 use karat_core::registry::same_name;
-use karat_core::result::{Outcome, SuiteResult};
+use karat_core::result::{EarlierResult, Outcome};
 use karat_report::{cut, pad, printable, width};
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &DiffArgs, environment: &Environment, printer: &Printer)
 }
 
 /// Reads a result file, or all results of a run.
-fn results(name: &str, folder: &Path, here: &Path) -> Result<Vec<SuiteResult>, Failure> {
+fn results(name: &str, folder: &Path, here: &Path) -> Result<Vec<EarlierResult>, Failure> {
     let path = here.join(name);
     if path.is_file() {
         return Ok(vec![read_result(&path, "the result")?]);
@@ -73,15 +73,15 @@ struct SuiteDiff {
 }
 
 impl Diff {
-    fn of(before: &[SuiteResult], now: &[SuiteResult], forced: bool) -> Self {
-        let same_suite = |left: &SuiteResult, right: &SuiteResult| {
+    fn of(before: &[EarlierResult], now: &[EarlierResult], forced: bool) -> Self {
+        let same_suite = |left: &EarlierResult, right: &EarlierResult| {
             left.tier == right.tier && same_name(&left.tool_name, &right.tool_name)
         };
-        let same_file = |left: &SuiteResult, right: &SuiteResult| {
+        let same_file = |left: &EarlierResult, right: &EarlierResult| {
             let (left, right) = (&left.metadata.eval_file, &right.metadata.eval_file);
             left == right || left.is_empty() || right.is_empty()
         };
-        let same = |left: &SuiteResult, right: &SuiteResult| same_suite(left, right) && same_file(left, right);
+        let same = |left: &EarlierResult, right: &EarlierResult| same_suite(left, right) && same_file(left, right);
         let mut suites = Vec::new();
         for result in now {
             let old = before.iter().find(|old| forced || same(old, result));
@@ -89,7 +89,7 @@ impl Diff {
                 tool_name: result.tool_name.clone(),
                 tier: result.tier,
                 eval_file_changed: old.is_some_and(|old| old.metadata.eval_file_hash != result.metadata.eval_file_hash),
-                cases: diff_cases(old.map_or(&[], |old| &old.cases), &result.cases),
+                cases: diff_cases(old.map_or(&[][..], |old| &old.cases), &result.cases),
             });
         }
         let gone = before.iter().filter(|old| !forced && !now.iter().any(|result| same(old, result)));
@@ -100,7 +100,7 @@ impl Diff {
             cases: diff_cases(&old.cases, &[]),
         }));
         let count = |change| suites.iter().flat_map(|suite| &suite.cases).filter(|case| case.change == change).count();
-        let id = |results: &[SuiteResult]| results.first().map(|result| result.run_id.clone()).unwrap_or_default();
+        let id = |results: &[EarlierResult]| results.first().map(|result| result.run_id.clone()).unwrap_or_default();
         Self {
             before_run_id: id(before),
             now_run_id: id(now),

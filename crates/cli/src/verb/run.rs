@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     if args.format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
         return Err(Failure::invalid("stdout cannot hold both a report and the JSON output: give the report a file"));
     }
-    let mut paths = discover(&args.paths, &settings, &environment.current_dir, printer)?;
+    let mut paths = discover(&args.paths, &settings, &environment.current_dir)?;
     selection.drop_other_tiers(&mut paths)?;
     let mut loaded = load_all(paths, printer)?;
     selection.apply(&mut loaded)?;
@@ -61,13 +61,16 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let plan = runtime.block_on(make_plan(&mut settings, loaded, baseline.as_ref(), printer))?;
     check_output_dir(&settings.output_dir)?;
+    reports.iter().try_for_each(Report::check)?;
 
     let mut reporters = Reporters::default();
     reporters.add(Box::new(ResultFileReporter::new(settings.output_dir.clone())));
     reporters.add(console(args.format, printer));
+    let annotates = |report: &Report| matches!(report, Report::Github(Destination::Stdout));
+    let annotated = args.format != RunFormat::Human || reports.iter().any(annotates);
     add_reports(reports, &mut reporters);
     if environment.github_actions {
-        add_github(environment, args.format, &mut reporters);
+        add_github(environment, annotated, &mut reporters);
     }
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
     if let Some(progress) = ProgressReporter::new(environment, printer, cases) {
@@ -183,9 +186,28 @@ enum Report {
 }
 
 impl Report {
-    fn is_stdout(&self) -> bool {
+    fn destination(&self) -> &Destination {
         let (Report::Junit(destination) | Report::Markdown(destination) | Report::Github(destination)) = self;
-        matches!(destination, Destination::Stdout)
+        destination
+    }
+
+    fn is_stdout(&self) -> bool {
+        matches!(self.destination(), Destination::Stdout)
+    }
+
+    /// Finds out before anything is sent whether the report can be written.
+    fn check(&self) -> Result<(), Failure> {
+        let Destination::File(path) = self.destination() else {
+            return Ok(());
+        };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let made = folder.map_or(Ok(()), std::fs::create_dir_all);
+        let fail = |why: String| Err(Failure::invalid(format!("cannot write a report to {}: {why}", path.display())));
+        match made {
+            Err(error) => fail(error.to_string()),
+            Ok(()) if path.is_dir() => fail("it is a folder".to_owned()),
+            Ok(()) => Ok(()),
+        }
     }
 }
 
@@ -215,9 +237,10 @@ fn add_reports(reports: Vec<Report>, reporters: &mut Reporters) {
     }
 }
 
-/// In GitHub Actions: annotations in the log, unless a program reads stdout, and the step's summary.
-fn add_github(environment: &Environment, format: RunFormat, reporters: &mut Reporters) {
-    if format == RunFormat::Human {
+/// In GitHub Actions: annotations in the log, unless they are there already or a program reads it, and the step's
+/// summary.
+fn add_github(environment: &Environment, annotated: bool, reporters: &mut Reporters) {
+    if !annotated {
         // Annotations name files from the repository's root.
         let workspace = environment.github_workspace.as_deref();
         let folder = workspace.and_then(|root| environment.current_dir.strip_prefix(root).ok());

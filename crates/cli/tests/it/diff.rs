@@ -16,6 +16,9 @@ fn what_broke_comes_first() {
     assert_eq!(compared.code, Some(3));
     insta::assert_snapshot!(compared.filtered_stdout(), @"
     ═══ x — golden evals ══════════════════════════════════════════════
+      1 regression since [RUN_ID]
+        ✗ gs-x-001
+      1 new pass: gs-x-002
       ✗ gs-x-001  says a                                            [TIME]
         → responseContains: expected 'ok' in response but not found
       ✓ gs-x-002  says b                                            [TIME]
@@ -23,9 +26,6 @@ fn what_broke_comes_first() {
         → error: HTTP 500
       ✓ gs-x-004  says d                                            [TIME]
     ───────────────────────────────────────────────────────────────────
-      1 regression since [RUN_ID]
-        ✗ gs-x-001
-      1 new pass: gs-x-002
       2/4 passed | 1 failed | 1 errored | 0 skipped assertions | [TIME] total
     ");
     let result = newest_result(&project, "evals/results");

@@ -49,7 +49,8 @@ fn the_summary_has_the_contracts_form() {
         → responseContains: expected 'green' in response but not found
         → responseMatches: expected the response to match /^\d+$/ but it does not
     ────────────────────────────────────────────────────────────────────────────────
-      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions | [TIME] total
+      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
+      [TIME] total
       ⚠ checks were skipped for 1 token without a value: {{seed:nothing.here}}
 
     ----- stderr -----
@@ -69,7 +70,8 @@ fn the_summary_has_the_contracts_form() {
         -> responseContains: expected 'green' in response but not found
         -> responseMatches: expected the response to match /^\d+$/ but it does not
     --------------------------------------------------------------------------------
-      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions | [TIME] total
+      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
+      [TIME] total
       warn checks were skipped for 1 token without a value: {{seed:nothing.here}}
 
     ----- stderr -----
@@ -178,7 +180,9 @@ fn the_result_has_every_key() {
               "outputTokens": 1,
               "costUsd": 0.5
             },
-            "model": "m-1"
+            "model": "m-1",
+            "stopReason": null,
+            "warnings": []
           }
         }
       ],
@@ -412,7 +416,7 @@ fn a_snapshot_comes_from_a_file_a_command_or_an_address() {
     assert!(switched_off.stdout.contains("1 vacuous"), "{}", switched_off.both());
     project.write(
         "karat.json",
-        json!({"agentEndpoint": "scripted:a.json", "snapshot": {"command": ["sh", "-c", "echo broken >&2; exit 3"]}}),
+        json!({"agentEndpoint": "scripted:a.json", "snapshotEnabled": true, "snapshot": {"command": ["sh", "-c", "echo broken >&2; exit 3"]}}),
     );
     insta::assert_snapshot!(project.run(["run"]).filtered(), @"
     exit: 2
@@ -461,7 +465,7 @@ fn a_folder_that_is_a_project_brings_its_configuration() {
         .file("shop/karat.json", json!({"agentEndpoint": "scripted:a.json", "outputDir": "out"}))
         .file("shop/a.json", script(&[("m", "ok")]))
         .file("shop/evals/x.golden.json", json!([ok_case("gs-x-001", "m")]))
-        .file("shop/evals/forgotten.json", json!([ok_case("gs-x-001", "m")]))
+        .file("shop/evals/y.json", json!([ok_case("gs-x-001", "m")]))
         .file("shop/out/old.golden.json", "not an eval file");
     insta::assert_snapshot!(project.run(["run", "shop"]).filtered(), @"
     exit: 0
@@ -471,11 +475,17 @@ fn a_folder_that_is_a_project_brings_its_configuration() {
     ───────────────────────────────────────────────────────────────────
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 
+    ═══ y — golden evals ══════════════════════════════════════════════
+      ✓ gs-x-001  says m                                            [TIME]
+    ───────────────────────────────────────────────────────────────────
+      1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
+
+    2 suites: 2/2 passed | 0 failed | 0 skipped assertions
     ----- stderr -----
-    warning: shop/evals/forgotten.json looks like an eval file, but is not named x.TIER.json, so it is left out
-    run [RUN_ID]: 1 result file in shop/out
+    run [RUN_ID]: 2 result files in shop/out
     ");
-    assert_eq!(project.files_in("shop/out", ".json").len(), 2);
+    // One each for the file that is named by its tier and the one that is not, and the old file.
+    assert_eq!(project.files_in("shop/out", ".json").len(), 3);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::text::{quoted_list, text_form};
+use crate::text::quoted_list;
 
 /// How many numbers a failure lists.
 const MOST_SHOWN: usize = 10;
@@ -19,7 +19,6 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
     let calls = &evidence.trace.tool_calls;
     if !calls.is_empty() && calls.iter().all(|call| call.result.is_none()) {
         tally.warn("numbersGrounded: the agent does not say what its tools answered".to_owned());
-        return tally.record(Field::NumbersGrounded, Check::Skipped);
     }
     let mut known = HashSet::new();
     gather_text(&evidence.case.input.message, &mut known);
@@ -51,9 +50,15 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
 fn gather(value: &Value, known: &mut HashSet<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| gather(item, known)),
-        Value::Object(map) => map.values().for_each(|item| gather(item, known)),
+        Value::Object(map) => {
+            for (key, item) in map {
+                gather_text(key, known);
+                gather(item, known);
+            }
+        }
         Value::String(text) => gather_text(text, known),
-        Value::Number(_) => gather_text(&text_form(value), known),
+        // As it was written: a long number must not be rounded.
+        Value::Number(number) => gather_text(&number.to_string(), known),
         Value::Bool(_) | Value::Null => {}
     }
 }
@@ -86,7 +91,10 @@ fn numbers(text: &str) -> Vec<Number<'_>> {
     let mut at = 0;
     let mut line_start = 0;
     while at < bytes.len() {
-        if !bytes[at].is_ascii_digit() {
+        let is_fraction = bytes[at] == b'.'
+            && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+            && !(at > 0 && bytes[at - 1].is_ascii_alphanumeric());
+        if !bytes[at].is_ascii_digit() && !is_fraction {
             at += 1;
             if bytes[at - 1] == b'\n' {
                 line_start = at;
@@ -126,8 +134,10 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
     let digits_from = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut end = start + digits_from(start);
     if end - start <= 3 {
-        while bytes.get(end).is_some_and(|byte| matches!(byte, b',' | b'_' | b'\'')) && digits_from(end + 1) == 3 {
-            end += 4;
+        while let Some(separator) = separator_length(&bytes[end..])
+            && digits_from(end + separator) == 3
+        {
+            end += separator + 3;
         }
     }
     if bytes.get(end) == Some(&b'.') {
@@ -137,6 +147,12 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
         }
     }
     end
+}
+
+/// Returns the length of what separates groups of digits: a sign, or a space at which no line breaks.
+fn separator_length(bytes: &[u8]) -> Option<usize> {
+    let separators = [",", "_", "'", "\u{a0}", "\u{202f}", "\u{2009}"];
+    separators.iter().find(|separator| bytes.starts_with(separator.as_bytes())).map(|separator| separator.len())
 }
 
 fn exponent_end(bytes: &[u8], end: usize) -> Option<usize> {
@@ -181,6 +197,7 @@ mod tests {
     #[case("version 1.2.3", &["1.2", "3"])]
     #[case("1,2,3 and 12,34", &["1", "2", "3", "12", "34"])]
     #[case("0 00 0.0 007", &["0", "0", "0", "7"])]
+    #[case("1\u{a0}234\u{202f}567 or .5 but 12 345", &["1234567", "0.5", "12", "345"])]
     fn finds_numbers(#[case] text: &str, #[case] expected: &[&str]) {
         let found: Vec<String> = numbers(text).into_iter().map(|number| number.digits).collect();
         assert_eq!(found, expected);

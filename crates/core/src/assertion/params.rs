@@ -8,7 +8,7 @@ use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::case::{CallSelector, ParamAssertion, ParamCheck};
 use crate::pattern::Pattern;
-use crate::text::{quoted_list, shorten, text_form};
+use crate::text::{quoted_list, text_form};
 use crate::token::{Resolved, TokenSources};
 use crate::trace::ToolCall;
 
@@ -136,5 +136,5 @@ fn expected(check: ParamCheck, wanted: &Wanted) -> String {
 }
 
 fn shown(value: &Value) -> String {
-    format!("'{}'", shorten(&text_form(value), 200))
+    format!("'{}'", text_form(value))
 }

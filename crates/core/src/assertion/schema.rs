@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::text::shorten;
 
 /// How far a schema's own patterns may backtrack before the text counts as not matching.
 const BACKTRACK_LIMIT: usize = 100_000;
@@ -18,7 +17,7 @@ pub fn compile_schema(schema: &Value) -> Result<Validator, String> {
         .offline()
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
         .build(schema)
-        .map_err(|error| shorten(&error.to_string(), 300).into_owned())
+        .map_err(|error| error.to_string())
 }
 
 pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
@@ -60,7 +59,7 @@ pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) ->
 fn first_error(validator: &Validator, value: &Value) -> Result<(), String> {
     validator.validate(value).map_err(|error| {
         let at = error.instance_path().to_string();
-        let what = shorten(&error.to_string(), 300).into_owned();
+        let what = error.to_string();
         if at.is_empty() { what } else { format!("{at}: {what}") }
     })
 }

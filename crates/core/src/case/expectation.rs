@@ -84,6 +84,17 @@ pub struct Expectation {
     pub numbers_grounded: Option<bool>,
 }
 
+impl Expectation {
+    /// Tells whether judging runs regular expressions, which can take a while.
+    pub fn holds_patterns(&self) -> bool {
+        let matches = |assertion: &ParamAssertion| assertion.assertion == ParamCheck::Matches;
+        self.response_matches.is_some()
+            || self.response_json_schema.is_some()
+            || self.tool_args_valid == Some(true)
+            || self.tool_params.iter().flatten().any(matches)
+    }
+}
+
 /// How `toolsCalled` is compared with the calls made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

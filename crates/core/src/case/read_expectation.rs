@@ -8,6 +8,7 @@ use crate::source::{
     ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_positive_count,
     read_positive_number, read_string, read_strings, read_word, type_name,
 };
+use crate::text::shorten;
 use crate::token;
 
 pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Expectation> {
@@ -45,7 +46,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         response_json_schema: object.optional("responseJsonSchema", path, problems, |value, path, problems| {
             let schema = read_object_map(value, path, problems)?;
             if let Err(error) = crate::assertion::compile_schema(value) {
-                problems.at(path, format!("{} is not a JSON Schema: {error}", path.name()));
+                problems.at(path, format!("{} is not a JSON Schema: {}", path.name(), shorten(&error, 300)));
                 return None;
             }
             Some(schema)
@@ -95,7 +96,7 @@ fn read_tools(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
 fn read_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
     if tool == NO_TOOL {
         let help = "for no tool at all write \"toolsCalled\": [] or \"toolsAcceptable\": [[\"__none__\"]]".to_owned();
-        let message = format!("'{NO_TOOL}' can only stand in 'toolsAcceptable'");
+        let message = format!("{}: '{NO_TOOL}' can only stand in 'toolsAcceptable'", path.name());
         problems.push(path, Subject::Value, message, Some(help));
     }
 }
@@ -104,7 +105,9 @@ fn read_acceptable(value: &Value, path: &Path<'_>, problems: &mut Problems) -> O
     let sets = read_array(value, path, problems, |value, path, problems| {
         let set = read_strings(value, path, problems)?;
         if set.len() > 1 && set.iter().any(|tool| tool == NO_TOOL) {
-            problems.at(path, format!("'{NO_TOOL}' means that no tool is called, so it stands alone in its set"));
+            let name = path.name();
+            problems
+                .at(path, format!("{name}: '{NO_TOOL}' means that no tool is called, so it stands alone in its set"));
             return None;
         }
         Some(set)

@@ -320,16 +320,6 @@ fn a_pattern_that_a_token_breaks_says_so() {
     assert!(messages(&verdict)[0].starts_with("toolParams: t.city: /(/ is not a regular expression: "));
 }
 
-#[test]
-fn a_long_value_is_shown_cut() {
-    let expect = json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "equals", "value": "x" }] });
-    let trace = json!({ "toolCalls": [{ "name": "t", "params": { "p": "é".repeat(100_000) } }] });
-    let verdict = Scene::new(expect, trace).judge(FIRST);
-    let message = messages(&verdict)[0];
-    assert!(message.ends_with("é…'"), "{message}");
-    assert!(message.chars().count() < 300);
-}
-
 // Calls.
 
 #[rstest]
@@ -602,13 +592,17 @@ fn tokens_are_counted_by_the_chosen_vocabulary(#[case] response: &str, #[case] o
 #[case("Paris 2. Rome", json!([]), Fails)]
 #[case("H2O and v2", json!([]), Holds)]
 #[case("1e999", json!([{ "name": "t", "result": [0, 1, 999] }]), Fails)]
-#[case("18", json!([{ "name": "t", "params": { "n": 18 } }]), Skipped)]
+#[case("18", json!([{ "name": "t", "params": { "n": 18 } }]), Holds)]
+#[case("19", json!([{ "name": "t", "params": { "n": 18 } }]), Fails)]
+#[case("in 2024: 12345678901234567890", json!([{ "name": "t", "result": { "2024": 12_345_678_901_234_567_890_u64 } }]), Holds)]
 fn numbers_grounded(#[case] response: &str, #[case] made: Value, #[case] outcome: Outcome) {
     let trace = json!({ "response": response, "toolCalls": made });
+    let calls = trace["toolCalls"].as_array().expect("a list");
+    let is_silent = !calls.is_empty() && calls.iter().all(|call| call.get("result").is_none());
     let scene = Scene::new(json!({ "numbersGrounded": true }), trace.clone())
         .with("case", json!({ "input": { "message": "7 days?" } }));
     assert_eq!(scene.outcome(), outcome);
-    assert_eq!(!scene.judge(FIRST).warnings.is_empty(), outcome == Skipped);
+    assert_eq!(!scene.judge(FIRST).warnings.is_empty(), is_silent);
     assert_eq!(Scene::new(json!({ "numbersGrounded": false }), trace).outcome(), Nothing);
 }
 

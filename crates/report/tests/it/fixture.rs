@@ -33,6 +33,7 @@ impl Suite {
             selected: lines.len(),
             lines: lines.to_vec(),
             staleness: Vec::new(),
+            has_baseline: false,
             id_columns: 0,
             description_columns: 0,
         };
@@ -67,7 +68,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
         id: id.to_owned(),
         description: description.to_owned(),
         passed: outcome == Outcome::Passed,
-        outcome: Some(outcome),
+        outcome,
         duration_ms: 250,
         assertions_run: 2,
         assertions_skipped: 0,

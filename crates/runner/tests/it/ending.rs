@@ -23,7 +23,7 @@ async fn a_case_that_takes_too_long_fails_and_the_others_go_on() {
     for id in ["hangs", "late"] {
         let case = ran.case(id);
         assert_eq!(case.error.as_deref(), Some("timeout"));
-        assert_eq!((case.outcome, case.passed, case.duration_ms), (Some(Outcome::Failed), false, 100));
+        assert_eq!((case.outcome, case.passed, case.duration_ms), (Outcome::Failed, false, 100));
         assert_eq!((case.assertions_run, case.vacuous, &case.failures[..]), (0, false, &[][..]));
         assert_eq!(case.details, CaseDetails::default());
     }
@@ -50,11 +50,11 @@ async fn an_agent_that_breaks_down_leaves_no_verdict() {
     let ran = play(plan(vec![suite("a", cases(&["broken", "wrong", "fine"]))]), agent).await;
     let case = ran.case("broken");
     assert_eq!(case.error.as_deref(), Some("the agent answered HTTP 500"));
-    assert_eq!((case.outcome, case.passed), (Some(Outcome::Errored), false));
+    assert_eq!((case.outcome, case.passed), (Outcome::Errored, false));
     assert_eq!(case.duration_ms, 7, "as the agent says: its waiting between tries does not count");
     let case = ran.case("wrong");
     assert_eq!(case.error.as_deref(), Some("responseContains: expected 'ok' in response but not found"));
-    assert_eq!((case.outcome, case.passed, case.duration_ms), (Some(Outcome::Failed), false, 20));
+    assert_eq!((case.outcome, case.passed, case.duration_ms), (Outcome::Failed, false, 20));
     assert_eq!((ran.totals.passed, ran.totals.failed, ran.totals.errored), (1, 2, 1));
 }
 
@@ -70,7 +70,7 @@ async fn a_panic_costs_one_verdict(#[case] act: Act, #[case] duration: u64, #[ca
         let ran = play(Plan { concurrency, ..plan(suites) }, agent).await;
         let case = ran.case("bad");
         assert_eq!(case.error, Some(format!("internal error, please report it: {what}")));
-        assert_eq!((case.outcome, case.passed, case.duration_ms), (Some(Outcome::Errored), false, duration));
+        assert_eq!((case.outcome, case.passed, case.duration_ms), (Outcome::Errored, false, duration));
         assert_eq!((ran.totals.cases, ran.totals.passed, ran.totals.errored), (4, 3, 1));
         assert_eq!((ran.totals.not_run, ran.totals.interrupted), (0, false));
     }
@@ -101,7 +101,7 @@ async fn the_answer_is_kept_with_its_verdict() {
     let agent = FakeAgent::default().on("a", 12, Act::Answer(Box::new(trace.clone())));
     let ran = play(plan(vec![suite("a", cases(&["a"]))]), agent).await;
     let case = ran.case("a");
-    assert_eq!((case.outcome, case.passed, case.error.as_deref()), (Some(Outcome::Passed), true, None));
+    assert_eq!((case.outcome, case.passed, case.error.as_deref()), (Outcome::Passed, true, None));
     assert_eq!((case.assertions_run, case.duration_ms, case.description.as_str()), (1, 12, "about a"));
     let details = &case.details;
     assert_eq!(details.tools_called, ["search", "read"]);

@@ -3,13 +3,12 @@
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::case::Metadata;
 use karat_core::event::RunEvent;
 use karat_core::port::{ReportError, Reporter};
-use karat_core::result::{CaseDetails, CaseResult, Outcome};
+use karat_core::result::{EarlierCase, Outcome};
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
@@ -25,24 +24,12 @@ pub(crate) fn call(name: &str) -> ToolCall {
     ToolCall { name: name.to_owned(), ..ToolCall::default() }
 }
 
-fn before(id: &str, outcome: Option<Outcome>, passed: bool) -> Arc<CaseResult> {
-    Arc::new(CaseResult {
-        id: id.to_owned(),
-        description: String::new(),
-        passed,
-        outcome,
-        duration_ms: 1,
-        assertions_run: 1,
-        assertions_skipped: 0,
-        vacuous: false,
-        error: None,
-        failures: Vec::new(),
-        details: CaseDetails::default(),
-    })
+fn before(id: &str, outcome: Outcome) -> EarlierCase {
+    EarlierCase { id: id.to_owned(), description: String::new(), outcome, error: None }
 }
 
 /// A suite that was run before with these outcomes.
-fn compared(cases: &[&str], earlier: Vec<Arc<CaseResult>>) -> SuitePlan {
+fn compared(cases: &[&str], earlier: Vec<EarlierCase>) -> SuitePlan {
     let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: earlier });
     SuitePlan { baseline, ..suite("a", crate::support::cases(cases)) }
 }
@@ -57,9 +44,9 @@ fn mixed() -> FakeAgent {
 
 #[tokio::test(start_paused = true)]
 async fn what_moved_since_the_baseline() {
-    let passed = |id| before(id, Some(Outcome::Passed), true);
-    let failed = |id| before(id, Some(Outcome::Failed), false);
-    let errored = |id| before(id, Some(Outcome::Errored), false);
+    let passed = |id| before(id, Outcome::Passed);
+    let failed = |id| before(id, Outcome::Failed);
+    let errored = |id| before(id, Outcome::Errored);
     let earlier = vec![
         passed("fails"),
         failed("fails-2"),
@@ -68,8 +55,7 @@ async fn what_moved_since_the_baseline() {
         passed("gone"),
         failed("p1"),
         errored("p2"),
-        // A result of another runner says no outcome.
-        before("p3", None, false),
+        failed("p3"),
     ];
     let suites = vec![compared(&["late", "fails", "fails-2", "errors", "p1", "p2", "p3", "new"], earlier)];
     let ran = play(plan(suites), mixed()).await;
@@ -81,11 +67,11 @@ async fn what_moved_since_the_baseline() {
 
 #[tokio::test(start_paused = true)]
 async fn each_suite_has_its_own_baseline() {
-    let passed = |id| before(id, Some(Outcome::Passed), true);
+    let passed = |id| before(id, Outcome::Passed);
     let suites = vec![
         compared(&["fails"], vec![passed("fails")]),
         suite("b", cases(&["fails"])),
-        compared(&["fails", "p"], vec![passed("fails"), before("p", None, false)]),
+        compared(&["fails", "p"], vec![passed("fails"), before("p", Outcome::Failed)]),
     ];
     let ran = play(Plan { concurrency: 3, ..plan(suites) }, mixed()).await;
     let counts: Vec<_> = ran.suites().iter().map(|suite| (suite.regressions.len(), suite.new_passes.len())).collect();
@@ -96,7 +82,7 @@ async fn each_suite_has_its_own_baseline() {
 
 #[tokio::test(start_paused = true)]
 async fn a_case_that_did_not_run_is_no_regression() {
-    let passed = |id| before(id, Some(Outcome::Passed), true);
+    let passed = |id| before(id, Outcome::Passed);
     let suites = vec![compared(&["fails", "late", "p"], vec![passed("fails"), passed("late"), passed("p")])];
     let ran = play_until(50, plan(suites), mixed()).await;
     assert_eq!((ran.totals.cases, ran.totals.not_run), (1, 2));

@@ -102,11 +102,12 @@ impl Agent for FakeAgent {
             if !delay.is_zero() {
                 sleep(delay).await;
             }
+            let latency_ms = started.elapsed().as_secs_f64() * 1000.0;
             match act {
-                Act::Answer(trace) => Ok(Trace { latency_ms: started.elapsed().as_secs_f64() * 1000.0, ..*trace }),
+                Act::Answer(trace) => Ok(Trace { latency_ms, ..*trace }),
                 Act::Break(message, elapsed) => Err(AgentError { message, elapsed }),
                 Act::Panic(what) | Act::PanicAtOnce(what) => panic!("{what}"),
-                Act::PanicAtMode => Ok(Trace::default()),
+                Act::PanicAtMode => Ok(Trace { latency_ms, ..Trace::default() }),
             }
         })
     }
@@ -155,7 +156,8 @@ pub(crate) fn cases(messages: &[&str]) -> Vec<Case> {
 
 pub(crate) fn suite(tool: &str, cases: Vec<Case>) -> SuitePlan {
     SuitePlan {
-        path: format!("evals/{tool}.golden.json"),
+        path: format!("./evals/{tool}.golden.json"),
+        project_path: format!("evals/{tool}.golden.json"),
         file: EvalFile {
             metadata: None,
             tier: Tier::Golden,

@@ -1,0 +1,159 @@
+//! What is sent.
+
+use karat_agents::expand_variables;
+use karat_core::assertion::Mode;
+use karat_core::port::Agent;
+use karat_testkit::server::{Request, ScriptedServer};
+use reqwest::Url;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::{agent, agent_at, ask, case, config, serve};
+
+fn server() -> ScriptedServer {
+    serve(json!({"*": {"response": "ok"}}))
+}
+
+/// Asks once with this configuration and returns what came in with a body.
+async fn sent(settings: Value, message: &str) -> Request {
+    let server = server();
+    ask(&agent_at(&server.endpoint(), &settings), message).await.unwrap();
+    let [request] = &server.requests()[..] else { panic!("{:?}", server.requests()) };
+    request.clone()
+}
+
+fn query(path: &str) -> Vec<(String, String)> {
+    let url = Url::parse("http://host").unwrap().join(path).unwrap();
+    url.query_pairs().map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
+}
+
+#[tokio::test]
+async fn the_message_is_posted_as_json() {
+    let request = sent(json!({}), "What's up?").await;
+    assert_eq!(request.path, "/chat");
+    assert_eq!(request.body, json!({"message": "What's up?"}));
+    assert_eq!(request.headers["content-type"], "application/json");
+    assert_eq!(request.headers["user-agent"], concat!("karat/", env!("CARGO_PKG_VERSION")));
+    assert!(!request.headers.contains_key("accept-encoding"), "what is not unpacked is not asked for");
+    assert!(!request.headers.contains_key("authorization"));
+}
+
+#[rstest]
+#[case::empty("")]
+#[case::quotes(r#""quoted" \ / and \u0041"#)]
+#[case::control("\0\u{1}\t\r\n\u{7f}\u{2028}")]
+#[case::scripts("日本語 😀👩‍👩‍👧 e\u{301} \u{202e}back")]
+#[case::long(&"ü😀 word ".repeat(100_000))]
+#[tokio::test]
+async fn any_message_arrives_as_it_is(#[case] message: &str) {
+    assert_eq!(sent(json!({}), message).await.body, json!({"message": message}));
+}
+
+#[rstest]
+#[case(
+    json!({"body": {"messages": [{"role": "user", "content": ""}], "stream": false}, "message": "/messages/0/content"}),
+    json!({"messages": [{"role": "user", "content": "hi"}], "stream": false})
+)]
+#[case(json!({"body": {"input": {}}, "message": "/input/text"}), json!({"input": {"text": "hi"}}))]
+#[case(json!({"body": {"z": 1, "message": "old", "a": null}}), json!({"z": 1, "message": "hi", "a": null}))]
+#[case(json!({"body": {"a/b": {}}, "message": "/a~1b/~0c"}), json!({"a/b": {"~c": "hi"}}))]
+#[tokio::test]
+async fn the_message_goes_where_the_configuration_says(#[case] request: Value, #[case] body: Value) {
+    let sent = sent(json!({"request": request}), "hi").await;
+    assert_eq!(sent.body.to_string(), body.to_string(), "in the configuration's order");
+}
+
+#[rstest]
+#[case("PUT")]
+#[case("PATCH")]
+#[tokio::test]
+async fn other_methods_send_the_body_too(#[case] method: &str) {
+    assert_eq!(sent(json!({"method": method}), "hi").await.body, json!({"message": "hi"}));
+}
+
+#[tokio::test]
+async fn get_puts_the_message_into_the_query() {
+    let message = "a&b=c d+e#f?ü😀%41\n";
+    let server = serve(json!({}));
+    let settings = json!({"method": "GET", "request": {"query": "q"}});
+    let agent = agent_at(&format!("{}/chat?version=2&q=1#part", server.base()), &settings);
+    let error = ask(&agent, message).await.expect_err("nothing is scripted").message;
+    assert_eq!(error, r#"the agent answered HTTP 404 Not Found: {"error":"no such path"}"#);
+    let [request] = &server.gets()[..] else { panic!("{:?}", server.gets()) };
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    assert_eq!(query(&request.path), [pair("version", "2"), pair("q", "1"), pair("q", message)]);
+    assert!(!request.path.contains("part"));
+    assert!(!request.headers.contains_key("content-type"), "there is no content");
+    assert_eq!(server.request_count(), 0);
+}
+
+#[tokio::test]
+async fn a_get_is_answered_like_any_other() {
+    let server = serve(json!({"GET /chat?q=hi": {"response": "hello"}}));
+    let agent = agent_at(&server.endpoint(), &json!({"method": "GET", "request": {"query": "q"}}));
+    assert_eq!(ask(&agent, "hi").await.unwrap().response, "hello");
+}
+
+#[tokio::test]
+async fn delete_sends_no_body() {
+    let request = sent(json!({"method": "DELETE", "request": {"query": "q"}}), "hi there").await;
+    assert_eq!(query(&request.path), [("q".to_owned(), "hi there".to_owned())]);
+    assert_eq!(request.body, json!({}), "which is how the server takes note of none");
+    assert!(!request.headers.contains_key("content-type"));
+}
+
+#[tokio::test]
+async fn headers_are_sent_with_their_variables_filled_in() {
+    let lookup = |name: &str| match name {
+        "TOKEN" => Some("s3cr3t".to_owned()),
+        "EMPTY" => Some(String::new()),
+        _ => None,
+    };
+    let headers: Vec<(String, String)> =
+        [("Authorization", "Bearer ${TOKEN}"), ("X-Two", "${TOKEN}-${EMPTY}${TOKEN}"), ("X-Plain", "$5 ${} ${a b}")]
+            .map(|(name, value)| (name.to_owned(), expand_variables(value, &lookup).unwrap().text))
+            .to_vec();
+    let server = server();
+    let agent = karat_agents::HttpAgent::new(&server.endpoint(), &headers, config(&json!({}))).unwrap();
+    for _ in 0..2 {
+        ask(&agent, "hi").await.unwrap();
+    }
+    for request in server.requests() {
+        assert_eq!(request.headers["authorization"], "Bearer s3cr3t");
+        assert_eq!(request.headers["x-two"], "s3cr3t-s3cr3t");
+        assert_eq!(request.headers["x-plain"], "$5 ${} ${a b}");
+    }
+    assert!(!format!("{agent:?}").contains("s3cr3t"), "{agent:?}");
+}
+
+/// Whoever sets a header means it.
+#[rstest]
+#[case("content-type", "application/vnd.agent+json")]
+#[case("User-Agent", "mine/1")]
+#[case("Accept", "application/json")]
+#[tokio::test]
+async fn headers_of_the_configuration_win(#[case] name: &str, #[case] value: &str) {
+    let request = sent(json!({"headers": {name: value}}), "hi").await;
+    assert_eq!(request.headers[&name.to_lowercase()], value);
+}
+
+#[tokio::test]
+async fn the_urls_user_is_sent_as_a_header_not_in_the_path() {
+    let server = server();
+    let url = server.endpoint().replace("http://", "http://me:p4ss@");
+    ask(&agent_at(&url, &json!({})), "hi").await.unwrap();
+    let request = server.requests().remove(0);
+    assert_eq!(request.headers["authorization"], "Basic bWU6cDRzcw==");
+    assert_eq!(request.path, "/chat");
+    assert!(!request.headers["host"].contains("p4ss"));
+}
+
+#[tokio::test]
+async fn the_agent_is_its_url_and_runs_its_own_tools() {
+    let server = server();
+    let agent = agent(&server);
+    assert_eq!(agent.identity(), server.endpoint());
+    let mut stubbed = case("hi");
+    stubbed.stubs = Some(serde_json::Map::new());
+    assert_eq!((agent.mode(&case("hi")), agent.mode(&stubbed)), (Mode::Endpoint, Mode::Endpoint));
+}

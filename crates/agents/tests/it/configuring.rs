@@ -1,0 +1,70 @@
+//! What a configuration of an HTTP agent may say.
+
+use karat_agents::{HttpConfig, Method, RequestMap, ResponseMap};
+use karat_core::source::{Path, Problems};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::config;
+
+/// Returns each problem as `pointer: message`.
+fn problems(value: &Value) -> Vec<String> {
+    let mut problems = Problems::default();
+    HttpConfig::read(value, &Path::Root, &mut problems);
+    problems.into_list().into_iter().map(|problem| format!("{}: {}", problem.pointer, problem.message)).collect()
+}
+
+#[test]
+fn nothing_said_is_the_default() {
+    assert_eq!(config(&json!({})), HttpConfig::default());
+    assert_eq!(config(&json!({"request": {}, "response": {"toolCall": {}}, "headers": {}})), HttpConfig::default());
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let value = json!({
+        "method": "GET",
+        "headers": {"x-a": "${A}"},
+        "request": {"body": {}, "message": "/message", "query": "q"},
+        "response": {
+            "response": "/a",
+            "toolCalls": "/b",
+            "toolCall": {"name": "/c", "params": "/d", "success": "/e", "durationMs": "/f", "result": "/g"},
+            "usage": "/h",
+            "model": "",
+        },
+        "maxResponseBytes": 5,
+    });
+    let read = config(&value);
+    assert_eq!(serde_json::to_value(&read).unwrap(), value);
+    assert_eq!((read.method, read.max_response_bytes), (Method::Get, 5));
+    assert_eq!(read.request, RequestMap { query: Some("q".to_owned()), ..RequestMap::default() });
+    assert_ne!(read.response, ResponseMap::default());
+}
+
+#[rstest]
+#[case(json!([]), &[": the file must be an object, found an array"])]
+#[case(json!({"metod": "GET"}), &["/metod: unknown key 'metod'"])]
+#[case(json!({"method": "get"}), &["/method: 'method' cannot be 'get'"])]
+#[case(json!({"method": "GET"}), &[": this method sends no body: 'request.query' must name the parameter for the message"])]
+#[case(json!({"method": "DELETE", "request": {}}), &[": this method sends no body: 'request.query' must name the parameter for the message"])]
+#[case(json!({"headers": {"a": 1, "b": null}}), &["/headers/a: 'a' must be a string, found a number"])]
+#[case(json!({"headers": ["a"]}), &["/headers: 'headers' must be an object, found an array"])]
+#[case(json!({"maxResponseBytes": 0}), &["/maxResponseBytes: 'maxResponseBytes' must be a whole number from 1, found 0"])]
+#[case(json!({"request": {"message": "message"}}), &["/request/message: 'message' must be a JSON pointer, which begins with '/'"])]
+#[case(json!({"request": {"message": "/a/b"}}), &["/request: 'message': the body has no place '/a/b'"])]
+#[case(json!({"request": {"message": ""}}), &["/request: 'message': the body has no place ''"])]
+#[case(json!({"request": {"body": {"a": [1]}, "message": "/a/1"}}), &["/request: 'message': the body has no place '/a/1'"])]
+#[case(json!({"request": {"body": {"a": "x"}, "message": "/a/b"}}), &["/request: 'message': the body has no place '/a/b'"])]
+#[case(json!({"request": {"body": []}}), &["/request/body: 'body' must be an object, found an array"])]
+#[case(
+    json!({"response": {"response": "response", "toolCall": {"nane": "/x", "params": 1}}}),
+    &[
+        "/response/response: 'response' must be a JSON pointer, which begins with '/'",
+        "/response/toolCall/params: 'params' must be a string, found a number",
+        "/response/toolCall/nane: unknown key 'nane'",
+    ]
+)]
+fn what_makes_no_sense_is_refused(#[case] value: Value, #[case] expected: &[&str]) {
+    assert_eq!(problems(&value), expected);
+}

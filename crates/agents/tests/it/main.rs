@@ -1,0 +1,13 @@
+//! Agents against real servers on loopback, polite and rude, and against scripts.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+
+mod asking;
+mod configuring;
+mod connecting;
+mod failing;
+mod fetching;
+mod reading;
+mod refusing;
+mod scripted;
+mod support;

@@ -1,0 +1,96 @@
+//! What can never be sent is refused before anything is, and the refusal tells no secret.
+
+use karat_agents::{ClientError, HttpAgent, HttpConfig, MissingVariable, expand_variables};
+use rstest::rstest;
+
+fn refusal(url: &str, headers: &[(&str, &str)]) -> ClientError {
+    let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    HttpAgent::new(url, &headers, HttpConfig::default()).expect_err(url)
+}
+
+#[rstest]
+#[case("", "'' is not a URL: relative URL without a base")]
+#[case("localhost/chat", "'localhost/chat' is not a URL: relative URL without a base")]
+#[case("http://", "'http://' is not a URL: empty host")]
+#[case("http://host:99999/chat", "'http://host:99999/chat' is not a URL: invalid port number")]
+#[case("http://ho st/", "'http://ho st/' is not a URL: invalid international domain name")]
+#[case("localhost:3000", "'localhost:3000' is not a URL: 'localhost' is neither http nor https")]
+#[case("ftp://host/chat", "'ftp://host/chat' is not a URL: 'ftp' is neither http nor https")]
+#[case("file:///etc/passwd", "'file:///etc/passwd' is not a URL: 'file' is neither http nor https")]
+fn what_is_no_address(#[case] url: &str, #[case] message: &str) {
+    let error = refusal(url, &[]);
+    assert!(matches!(error, ClientError::Url { .. }), "{error:?}");
+    assert_eq!(error.to_string(), message);
+}
+
+#[rstest]
+#[case("http://me:s3cr3t@host:99999/chat", "'http://host:99999/chat' is not a URL")]
+#[case("http://me:s3cr3t@ho st/?q=1", "'http://ho st/' is not a URL")]
+#[case("http://host:x/chat?api_key=s3cr3t&b=a@b", "'http://…' is not a URL")]
+#[case("http://host:x/chat#s3cr3t", "'http://host:x/chat' is not a URL")]
+#[case("http://me:s3cr3t?#@host:x/", "'http://…' is not a URL")]
+#[case("http://me:s3@cr3t@host:x/", "'http://host:x/' is not a URL")]
+#[case("ftp://me:s3cr3t@host/", "'ftp://host/' is not a URL")]
+#[case("me:s3cr3t@host/chat", "'host/chat' is not a URL")]
+#[case("/chat?key=s3cr3t", "'/chat' is not a URL")]
+fn an_address_is_shown_without_its_secrets(#[case] url: &str, #[case] start: &str) {
+    let error = refusal(url, &[]);
+    assert!(error.to_string().starts_with(start), "{error}");
+    for text in [error.to_string(), format!("{error:?}")] {
+        assert!(!text.contains("s3") && !text.contains("cr3t"), "{text}");
+    }
+}
+
+#[rstest]
+#[case::line_break("x-key", "s3cr3t\nx-other: 1")]
+#[case::carriage_return("x-key", "s3cr3t\r")]
+#[case::zero("x-key", "s3cr3t\0")]
+#[case::rubout("x-key", "s3cr3t\u{7f}")]
+fn a_header_value_that_cannot_be_sent(#[case] name: &str, #[case] value: &str) {
+    let error = refusal("http://127.0.0.1:9/", &[("x-fine", "s3cr3t"), (name, value)]);
+    assert_eq!(error.to_string(), "the header 'x-key' cannot be sent: its value has forbidden characters");
+    assert!(!format!("{error:?}").contains("s3cr3t"), "{error:?}");
+}
+
+#[rstest]
+#[case("")]
+#[case("x key")]
+#[case("x-kéy")]
+#[case("x:")]
+#[case("x\r\nhost")]
+fn a_header_name_that_cannot_be_sent(#[case] name: &str) {
+    let error = refusal("http://127.0.0.1:9/", &[(name, "s3cr3t")]);
+    assert_eq!(error.to_string(), format!("the header '{name}' cannot be sent: invalid HTTP header name"));
+}
+
+#[rstest]
+#[case("${MISSING}", "MISSING")]
+#[case("Bearer ${TOKEN} ${_also_2}", "_also_2")]
+#[case("${a${MISSING}", "MISSING")]
+fn a_variable_that_is_not_set(#[case] text: &str, #[case] name: &str) {
+    let lookup = |name: &str| (name == "TOKEN").then(|| "s3cr3t".to_owned());
+    let error = expand_variables(text, &lookup).expect_err(text);
+    assert_eq!(error, MissingVariable { name: name.to_owned() });
+    assert_eq!(error.to_string(), format!("the environment variable {name} is not set"));
+}
+
+#[rstest]
+#[case("${A}${B}", "12", &["1", "2"])]
+#[case("${A}${A}", "11", &["1", "1"])]
+#[case("$A $${A} {A} ${} ${A-B} ${A", "$A $1 {A} ${} ${A-B} ${A", &["1"])]
+#[case("${LIKE}", "${A}", &["${A}"])]
+#[case("", "", &[])]
+#[case("ü${A}ü", "ü1ü", &["1"])]
+fn variables_are_filled_in_once(#[case] text: &str, #[case] expected: &str, #[case] secrets: &[&str]) {
+    let lookup = |name: &str| match name {
+        "A" => Some("1".to_owned()),
+        "B" => Some("2".to_owned()),
+        "LIKE" => Some("${A}".to_owned()),
+        _ => None,
+    };
+    let expanded = expand_variables(text, &lookup).unwrap();
+    assert_eq!(
+        (expanded.text.as_str(), &expanded.secrets[..]),
+        (expected, &secrets.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>()[..])
+    );
+}
