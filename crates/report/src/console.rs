@@ -309,7 +309,7 @@ impl Page {
             let separator = if is_first { "" } else { " | " };
             if !is_first && painted_width(&line) + painted_width(part) + 3 > self.settings.columns {
                 let _ = writeln!(out, "{line}");
-                line = "  ".to_owned();
+                "  ".clone_into(&mut line);
             } else {
                 line.push_str(separator);
             }

@@ -237,7 +237,7 @@ async fn the_start_tells_what_is_to_come() {
     let ran = play(plan(suites), FakeAgent::default()).await;
     let RunEvent::RunStarted { run_id, suites, total_cases } = &ran.events[0] else { panic!("{:?}", ran.story()) };
     assert_eq!((run_id.as_str(), *total_cases), ("run-1", 3));
-    assert_eq!((suites[0].tool_name.as_str(), suites[0].path.as_str()), ("Tool", "evals/tool.golden.json"));
+    assert_eq!((suites[0].tool_name.as_str(), suites[0].path.as_str()), ("Tool", "./evals/tool.golden.json"));
     assert_eq!(suites[0].lines, [4, 9, 20]);
     assert_eq!((suites[0].id_columns, suites[0].description_columns), (7, 13), "the widest, in columns");
     assert_eq!((suites[1].tool_name.as_str(), suites[1].id_columns, suites[1].description_columns), ("b", 0, 0));
