@@ -41,7 +41,7 @@ impl HttpAgent {
         let parsed =
             Url::parse(url).map_err(|error| ClientError::Url { url: shown(url), reason: error.to_string() })?;
         let headers = header_map(headers)?;
-        if !parsed.username().is_empty() && headers.contains_key(AUTHORIZATION) {
+        if has_user(&parsed) && headers.contains_key(AUTHORIZATION) {
             let reason = "the URL holds a user and password, which would replace it".to_owned();
             return Err(ClientError::Header { name: "authorization".to_owned(), reason });
         }
@@ -53,11 +53,14 @@ impl HttpAgent {
 
     /// Returns the secrets that the URL holds, in every spelling in which they are sent.
     pub fn credentials(&self) -> Vec<String> {
-        let Some(password) = self.url.password() else {
+        if !has_user(&self.url) {
             return Vec::new();
-        };
-        let basic = BASE64.encode(format!("{}:{password}", self.url.username()));
-        vec![password.to_owned(), basic]
+        }
+        let (user, password) = (self.url.username(), self.url.password());
+        let basic = BASE64.encode(format!("{}:{}", decoded(user), decoded(password.unwrap_or_default())));
+        // A user without a password is a key by itself.
+        let secret = password.unwrap_or(user);
+        vec![secret.to_owned(), decoded(secret), basic]
     }
 
     fn request(&self, message: &str) -> reqwest::RequestBuilder {
@@ -162,6 +165,27 @@ fn shown(url: &str) -> String {
     // An '@' behind a question mark may end a password or stand in the query: who knows.
     let host = if user.contains(['?', '#']) { "…" } else { host.split(['?', '#']).next().unwrap_or(host) };
     format!("{scheme}{host}")
+}
+
+fn has_user(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+/// Reads the `%40` of a URL.
+fn decoded(text: &str) -> String {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let (byte, left) = match rest {
+            [b'%', high, low, left @ ..] => digit(high).zip(digit(low)).map(|(high, low)| (high << 4 | low, left)),
+            _ => None,
+        }
+        .unwrap_or((*first, behind));
+        bytes.push(byte);
+        rest = left;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, ClientError> {

@@ -70,7 +70,9 @@ impl Selection {
         };
         let mut names: Vec<&str> = known.into_iter().collect();
         names.sort_unstable();
-        let failure = Failure::nothing_selected(format!("no case has the id '{unknown}'"));
+        let message = format!("no case has the id '{unknown}'");
+        let is_alone = self.ids.iter().all(|id| !names.contains(&id.as_str()));
+        let failure = if is_alone { Failure::nothing_selected(message) } else { Failure::invalid(message) };
         Err(match nearest(unknown, &names) {
             Some(near) => failure.hint(format!("did you mean '{near}'?")),
             None => failure,

@@ -148,6 +148,33 @@ async fn the_urls_user_is_sent_as_a_header_not_in_the_path() {
     assert!(!request.headers["host"].contains("p4ss"));
 }
 
+/// What is sent can come back in an answer, so it must be known as a secret in that spelling too.
+#[rstest]
+#[case::plain("me:p4ss", &["p4ss"])]
+#[case::encoded("me:p%40ss%2f%C3%BC%zz", &["p%40ss%2f%C3%BC%zz", "p@ss/ü%zz"])]
+#[case::to_be_encoded("me:pä ss", &["p%C3%A4%20ss", "pä ss"])]
+#[case::user_encoded("m%65:p4ss", &["p4ss"])]
+#[case::only_user("t0ken", &["t0ken"])]
+#[case::only_password(":p4ss", &["p4ss"])]
+#[tokio::test]
+async fn the_urls_secrets_are_known_as_they_are_sent(#[case] user: &str, #[case] secrets: &[&str]) {
+    let server = server();
+    let agent = agent_at(&server.endpoint().replace("http://", &format!("http://{user}@")), &json!({}));
+    ask(&agent, "hi").await.unwrap();
+    let request = server.requests().remove(0);
+    let sent = request.headers["authorization"].strip_prefix("Basic ").unwrap();
+    let known = agent.credentials();
+    assert!(known.iter().any(|secret| secret == sent), "{sent} is not in {known:?}");
+    for secret in secrets {
+        assert!(known.iter().any(|known| known == secret), "{secret} is not in {known:?}");
+    }
+}
+
+#[test]
+fn a_url_without_a_user_holds_no_credentials() {
+    assert_eq!(agent_at("http://host/chat?key=s3cr3t", &json!({})).credentials(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn the_agent_is_its_url_and_runs_its_own_tools() {
     let server = server();

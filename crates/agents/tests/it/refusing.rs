@@ -52,6 +52,22 @@ fn a_header_value_that_cannot_be_sent(#[case] name: &str, #[case] value: &str) {
     assert!(!format!("{error:?}").contains("s3cr3t"), "{error:?}");
 }
 
+/// Only one of them could be sent, and nobody could tell which.
+#[rstest]
+#[case("http://me:s3cr3t@host/")]
+#[case("http://s3cr3t@host/")]
+#[case("http://:s3cr3t@host/")]
+fn two_ways_to_log_in(#[case] url: &str) {
+    let error = refusal(url, &[("AUTHORIZATION", "Bearer s3cr3t")]);
+    assert_eq!(
+        error.to_string(),
+        "the header 'authorization' cannot be sent: the URL holds a user and password, which would replace it"
+    );
+    assert!(
+        HttpAgent::new("http://host/", &[("authorization".to_owned(), "x".to_owned())], HttpConfig::default()).is_ok()
+    );
+}
+
 #[rstest]
 #[case("")]
 #[case("x key")]

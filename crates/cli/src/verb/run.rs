@@ -67,10 +67,10 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     reporters.add(Box::new(ResultFileReporter::new(settings.output_dir.clone())));
     reporters.add(console(args.format, printer));
     let annotates = |report: &Report| matches!(report, Report::Github(Destination::Stdout));
-    let annotated = args.format != RunFormat::Human || reports.iter().any(annotates);
+    let is_told = args.format != RunFormat::Human || reports.iter().any(annotates);
     add_reports(reports, &mut reporters);
     if environment.github_actions {
-        add_github(environment, annotated, &mut reporters);
+        add_github(environment, is_told, &mut reporters);
     }
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
     if let Some(progress) = ProgressReporter::new(environment, printer, cases) {
@@ -239,8 +239,8 @@ fn add_reports(reports: Vec<Report>, reporters: &mut Reporters) {
 
 /// In GitHub Actions: annotations in the log, unless they are there already or a program reads it, and the step's
 /// summary.
-fn add_github(environment: &Environment, annotated: bool, reporters: &mut Reporters) {
-    if !annotated {
+fn add_github(environment: &Environment, is_told: bool, reporters: &mut Reporters) {
+    if !is_told {
         // Annotations name files from the repository's root.
         let workspace = environment.github_workspace.as_deref();
         let folder = workspace.and_then(|root| environment.current_dir.strip_prefix(root).ok());

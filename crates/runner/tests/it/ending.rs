@@ -63,17 +63,42 @@ async fn an_agent_that_breaks_down_leaves_no_verdict() {
 #[case::before_answering(Act::PanicAtOnce("boom".to_owned()), 0, "boom")]
 #[case::while_judged(Act::PanicAtMode, 30, "no verdict on bad")]
 #[tokio::test(start_paused = true)]
-async fn a_panic_costs_one_verdict(#[case] act: Act, #[case] duration: u64, #[case] what: &str) {
-    for concurrency in [1, 3] {
-        let agent = FakeAgent::default().on("bad", 30, act.clone()).on("slow", 50, Act::say("ok"));
-        let suites = vec![suite("a", cases(&["first", "bad", "slow"])), suite("b", cases(&["last"]))];
-        let ran = play(Plan { concurrency, ..plan(suites) }, agent).await;
-        let case = ran.case("bad");
-        assert_eq!(case.error, Some(format!("internal error, please report it: {what}")));
-        assert_eq!((case.outcome, case.passed, case.duration_ms), (Outcome::Errored, false, duration));
-        assert_eq!((ran.totals.cases, ran.totals.passed, ran.totals.errored), (4, 3, 1));
-        assert_eq!((ran.totals.not_run, ran.totals.interrupted), (0, false));
+async fn a_panic_costs_one_verdict(
+    #[case] act: Act,
+    #[case] duration: u64,
+    #[case] what: &str,
+    #[values(1, 3)] concurrency: usize,
+    #[values(None, Some(vec!["o.".to_owned()]))] patterns: Option<Vec<String>>,
+) {
+    let agent = FakeAgent::default().on("bad", 30, act).on("slow", 50, Act::say("ok"));
+    let mut suites = vec![suite("a", cases(&["first", "bad", "slow"])), suite("b", cases(&["last"]))];
+    // Patterns are judged on a thread apart.
+    suites.iter_mut().flat_map(|suite| &mut suite.file.cases).for_each(|case| {
+        case.expect.response_matches.clone_from(&patterns);
+    });
+    let ran = play(Plan { concurrency, ..plan(suites) }, agent).await;
+    let case = ran.case("bad");
+    assert_eq!(case.error, Some(format!("internal error, please report it: {what}")));
+    assert_eq!((case.outcome, case.passed, case.duration_ms), (Outcome::Errored, false, duration));
+    assert_eq!((ran.totals.cases, ran.totals.passed, ran.totals.errored), (4, 3, 1));
+    assert_eq!((ran.totals.not_run, ran.totals.interrupted), (0, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_judged_apart_is_judged_alike() {
+    let mut matching = cases(&["1", "2", "3", "4"]);
+    for (case, pattern) in matching.iter_mut().zip(["^o", "^k$", "k", "("]) {
+        case.expect.response_matches = Some(vec![pattern.to_owned()]);
     }
+    let agent = FakeAgent::default().on("1", 20, Act::say("ok")).on("2", 10, Act::say("ok"));
+    let ran = play(Plan { concurrency: 4, ..plan(vec![suite("a", matching)]) }, agent).await;
+    let passed: Vec<bool> = ran.suite().cases.iter().map(|case| case.passed).collect();
+    assert_eq!(passed, [true, false, true, false]);
+    let error = ran.case("2").error.as_deref().unwrap();
+    assert!(error.starts_with("responseMatches: expected"), "{error}");
+    assert_eq!((ran.case("2").outcome, ran.case("2").assertions_run), (Outcome::Failed, 2));
+    assert_eq!(ran.case("4").outcome, Outcome::Failed, "{:?}", ran.case("4").error);
+    assert_eq!(ran.suite().wall_clock_ms, 20);
 }
 
 /// As many panics as there are workers leave nobody to work, if a panic ends a worker.

@@ -95,7 +95,7 @@ async fn nothing_is_lost_between_threads() {
     let names: Vec<&str> = messages.iter().map(String::as_str).collect();
     let suites = names.chunks(700).map(|names| suite("a", cases(names))).collect();
     let slow = names.iter().step_by(100).fold(FakeAgent::default(), |agent, name| agent.on(name, 1, Act::say("no")));
-    let plan = Plan { concurrency: 64, timeout: Duration::from_secs(60), ..plan(suites) };
+    let plan = Plan { concurrency: 64, timeout: Duration::from_mins(1), ..plan(suites) };
     let ran = play(plan, slow).await;
     assert_eq!((ran.totals.cases, ran.totals.passed, ran.totals.failed), (3000, 2970, 30));
     assert!(ran.log.peak <= 64, "{}", ran.log.peak);

@@ -184,6 +184,7 @@ async fn a_suites_result_tells_all() {
                 "descriptionHash": "111111111111",
                 "registrySize": 4,
                 "evalFileHash": "0123456789ab",
+                "evalFile": "evals/get-weather.golden.json",
                 "tokenizer": "cl100k_base",
             },
             "stalenessWarnings": [warning],
@@ -208,6 +209,10 @@ async fn a_suites_result_tells_all() {
                     "skippedTokens": [],
                     "response": "no",
                     "toolCalls": [],
+                    "usage": null,
+                    "model": null,
+                    "stopReason": null,
+                    "warnings": [],
                 },
             }],
             "summary": {

@@ -220,7 +220,9 @@ pub(crate) async fn play_with(
         cancel.send_replace(true);
     });
     let mut reporters = Reporters::default();
-    others.into_iter().for_each(|other| reporters.add(other));
+    for other in others {
+        reporters.add(other);
+    }
     let recorder = Recorder::default();
     let events = Rc::clone(&recorder.0);
     reporters.add(Box::new(recorder));
@@ -245,11 +247,13 @@ impl Reporter for Recorder {
 
 impl Ran {
     pub(crate) fn suites(&self) -> Vec<&SuiteResult> {
-        let result = |event| match event {
-            &RunEvent::SuiteFinished { ref result, .. } => Some(result.as_ref()),
-            _ => None,
-        };
-        self.events.iter().filter_map(result).collect()
+        let mut results = Vec::new();
+        for event in &self.events {
+            if let RunEvent::SuiteFinished { result, .. } = event {
+                results.push(result.as_ref());
+            }
+        }
+        results
     }
 
     /// Returns the result of the only suite.
@@ -265,11 +269,13 @@ impl Ran {
 
     /// Returns the ids of the cases, in order of completion.
     pub(crate) fn completed(&self) -> Vec<&str> {
-        let id = |event| match event {
-            &RunEvent::CaseFinished { ref result, .. } => Some(result.id.as_str()),
-            _ => None,
-        };
-        self.events.iter().filter_map(id).collect()
+        let mut ids = Vec::new();
+        for event in &self.events {
+            if let RunEvent::CaseFinished { result, .. } = event {
+                ids.push(result.id.as_str());
+            }
+        }
+        ids
     }
 
     /// Returns the messages that the agent got, in order.
