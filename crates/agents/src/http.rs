@@ -159,7 +159,8 @@ impl Agent for HttpAgent {
 
 /// Returns what of an address can be shown: not its user, password, query and fragment, which may be secret.
 fn shown(url: &str) -> String {
-    let (scheme, rest) = url.find("://").map_or(("", url), |colon| url.split_at(colon + 3));
+    let colon = url.find("://").filter(|colon| url.bytes().take(*colon).all(|byte| byte.is_ascii_alphanumeric()));
+    let (scheme, rest) = colon.map_or(("", url), |colon| url.split_at(colon + 3));
     let host = rest.rsplit('@').next().unwrap_or(rest);
     let user = &rest[..rest.len() - host.len()];
     // An '@' behind a question mark may end a password or stand in the query: who knows.

@@ -33,6 +33,8 @@ fn what_is_no_address(#[case] url: &str, #[case] message: &str) {
 #[case("ftp://me:s3cr3t@host/", "'ftp://host/' is not a URL")]
 #[case("me:s3cr3t@host/chat", "'host/chat' is not a URL")]
 #[case("/chat?key=s3cr3t", "'/chat' is not a URL")]
+#[case("host:80/chat?key=s3cr3t&next=http://x", "'host:80/chat' is not a URL")]
+#[case("me:s3cr3t@host?next=http://x", "'host' is not a URL")]
 fn an_address_is_shown_without_its_secrets(#[case] url: &str, #[case] start: &str) {
     let error = refusal(url, &[]);
     assert!(error.to_string().starts_with(start), "{error}");
