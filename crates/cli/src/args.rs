@@ -26,10 +26,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArgs {
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "KARAT_COLOR")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
     /// Use only ASCII characters [default: as the locale says]
-    #[arg(long, global = true, value_name = "BOOL", env = "KARAT_ASCII", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) ascii: Option<bool>,
     /// Show only what did not pass, and the numbers
     #[arg(long, short, global = true)]
@@ -84,7 +84,7 @@ pub(crate) struct ConfigArgs {
     #[arg(long, value_name = "JSON")]
     pub(crate) snapshot: Option<String>,
     /// Take the snapshot from this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
     pub(crate) snapshot_file: Option<PathBuf>,
     /// Where results are written [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
@@ -93,7 +93,7 @@ pub(crate) struct ConfigArgs {
     #[arg(long, value_name = "RUN_ID")]
     pub(crate) baseline_run_id: Option<String>,
     /// Compare with this result file, or with the results of this folder
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "baseline_run_id")]
     pub(crate) baseline: Option<PathBuf>,
     /// How many cases are under way at once [default: 1]
     #[arg(long, short = 'j', value_name = "N")]

@@ -24,8 +24,9 @@ impl Results {
             None => Ok(None),
             Some(BaselineSetting::File(path)) if path.is_dir() => {
                 let paths = result_paths(path);
-                let suites =
+                let mut suites =
                     paths.iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;
+                newest_first(&mut suites);
                 if suites.is_empty() {
                     return Err(Failure::invalid(format!("the baseline folder {} holds no results", path.display())));
                 }
@@ -39,7 +40,7 @@ impl Results {
                         "the baseline run '{id}' is not in {}",
                         settings.output_dir.display()
                     ))
-                    .hint("a run's id is in its result files' names; --baseline FILE takes a result from anywhere"));
+                    .hint("a run's id is in its result files' names; --baseline PATH takes results from anywhere"));
                 }
                 Ok(Some(Self { suites }))
             }
@@ -50,8 +51,7 @@ impl Results {
     pub(crate) fn newest(settings: &Settings) -> Result<Self, Failure> {
         let mut suites: Vec<EarlierResult> =
             result_paths(&settings.output_dir).iter().filter_map(|path| read_result(path, "").ok()).collect();
-        // Run ids grow with time, so that they decide between equal times.
-        suites.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
+        newest_first(&mut suites);
         if suites.is_empty() {
             return Err(Failure::invalid(format!("there is no earlier result in {}", settings.output_dir.display()))
                 .hint("run everything once, or name a result with --baseline"));
@@ -61,9 +61,7 @@ impl Results {
 
     /// Returns the result of a suite.
     pub(crate) fn of(&self, path: &EvalPath, file: &EvalFile) -> Option<&EarlierResult> {
-        let only = if let [result] = self.suites.as_slice() { Some(result) } else { None };
-        // The only result there is was meant, whatever its suite was called then; cases are compared by their ids.
-        self.all_of(path, file).first().copied().or(only)
+        self.all_of(path, file).first().copied()
     }
 
     /// Returns the results of a suite: of the same eval file, or else of its tool and tier where that is no question.
@@ -75,6 +73,10 @@ impl Results {
         let of_file: Vec<&EarlierResult> = of_suite.iter().copied().filter(is_file).collect();
         if !of_file.is_empty() {
             return of_file;
+        }
+        // The only result there is was meant, whatever its suite was called then; cases are compared by their ids.
+        if let ([], [result]) = (of_suite.as_slice(), self.suites.as_slice()) {
+            return vec![result];
         }
         let is_alone =
             |result: &&EarlierResult| of_suite.iter().filter(|other| other.run_id == result.run_id).count() == 1;
@@ -99,6 +101,11 @@ impl Results {
         }
         Ok(())
     }
+}
+
+/// Run ids grow with time, so that they decide between equal times.
+fn newest_first(results: &mut [EarlierResult]) {
+    results.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
 }
 
 /// Reads the results of one run: by their names, or else by what they say.

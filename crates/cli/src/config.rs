@@ -32,7 +32,7 @@ pub(crate) struct ConfigFile {
     pub(crate) output_dir: Option<String>,
     /// The run of the output folder that results are compared with.
     pub(crate) baseline_run_id: Option<String>,
-    /// The result file that results are compared with.
+    /// The result file, or the folder of result files, that results are compared with.
     pub(crate) baseline: Option<String>,
     /// How many cases are under way at once.
     #[schemars(range(min = 1))]

@@ -7,6 +7,7 @@ use karat_core::case::Tier;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::load::without_bom;
 use crate::settings::Settings;
 
 /// An eval file, and how the person would name it.
@@ -40,7 +41,7 @@ pub(crate) fn discover(paths: &[PathBuf], settings: &Settings, here: &Path) -> R
     }
     if walker.found.is_empty() {
         return Err(Failure::nothing_selected("no eval files found")
-            .hint("in a folder, eval files are named x.golden.json, x.labeled.json or x.regression.json"));
+            .hint("eval files are named x.golden.json, x.labeled.json or x.regression.json, or hold a list of cases"));
     }
     Ok(walker.found)
 }
@@ -120,7 +121,8 @@ impl Walker<'_> {
 
 /// Tells whether a file has cases.
 fn looks_like_eval_file(path: &Path) -> bool {
-    let value: Option<Value> = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let value: Option<Value> =
+        std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
     let is_case = |value: &Value| value.get("id").is_some() && value.get("expect").is_some();
     match value {
         Some(Value::Array(items)) => items.first().is_some_and(is_case),

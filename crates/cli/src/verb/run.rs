@@ -67,10 +67,15 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     reporters.add(Box::new(ResultFileReporter::new(settings.output_dir.clone())));
     reporters.add(console(args.format, printer));
     let annotates = |report: &Report| matches!(report, Report::Github(Destination::Stdout));
+    // Annotations in the log, unless they are there already or a program reads it.
     let is_told = args.format != RunFormat::Human || reports.iter().any(annotates);
-    add_reports(reports, &mut reporters);
-    if environment.github_actions {
-        add_github(environment, is_told, &mut reporters);
+    let folder = repository_folder(environment);
+    add_reports(reports, &folder, &mut reporters);
+    if environment.github_actions && !is_told {
+        reporters.add(Box::new(GithubReporter::new(Destination::Stdout).below(folder)));
+    }
+    if let Some(path) = environment.github_step_summary.as_ref().filter(|_| environment.github_actions) {
+        reporters.add(Box::new(StepSummaryReporter::new(path.clone())));
     }
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
     if let Some(progress) = ProgressReporter::new(environment, printer, cases) {
@@ -227,29 +232,23 @@ fn parse_report(text: &str) -> Result<Report, Failure> {
     }
 }
 
-fn add_reports(reports: Vec<Report>, reporters: &mut Reporters) {
+fn add_reports(reports: Vec<Report>, folder: &str, reporters: &mut Reporters) {
     for report in reports {
         match report {
             Report::Junit(destination) => reporters.add(Box::new(JunitReporter::new(destination))),
             Report::Markdown(destination) => reporters.add(Box::new(MarkdownReporter::new(destination))),
-            Report::Github(destination) => reporters.add(Box::new(GithubReporter::new(destination))),
+            Report::Github(destination) => {
+                reporters.add(Box::new(GithubReporter::new(destination).below(folder.to_owned())));
+            }
         }
     }
 }
 
-/// In GitHub Actions: annotations in the log, unless they are there already or a program reads it, and the step's
-/// summary.
-fn add_github(environment: &Environment, is_told: bool, reporters: &mut Reporters) {
-    if !is_told {
-        // Annotations name files from the repository's root.
-        let workspace = environment.github_workspace.as_deref();
-        let folder = workspace.and_then(|root| environment.current_dir.strip_prefix(root).ok());
-        let folder = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
-        reporters.add(Box::new(GithubReporter::new(Destination::Stdout).below(folder)));
-    }
-    if let Some(path) = &environment.github_step_summary {
-        reporters.add(Box::new(StepSummaryReporter::new(path.clone())));
-    }
+/// Returns where we are in a workflow's repository: annotations name files from its root.
+fn repository_folder(environment: &Environment) -> String {
+    let workspace = environment.github_workspace.as_deref().filter(|_| environment.github_actions);
+    let folder = workspace.and_then(|root| environment.current_dir.strip_prefix(root).ok());
+    folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::port::Reporter> {

@@ -50,6 +50,9 @@ pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> Control
                 Resolved::Unresolved(tokens) => tally.unresolved(tokens),
             }
         }
+        if group.is_empty() {
+            tally.warn(format!("responseContainsAny: group {index} is empty"));
+        }
         let check = if texts.is_empty() {
             Check::Skipped
         } else {
