@@ -150,7 +150,9 @@ impl RequestMap {
 pub fn read_headers(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
     let map = read_object_map(value, path, problems)?;
     let read = |(name, value): (&String, &Value)| Some((name.clone(), read_string(value, &path.key(name), problems)?));
-    map.iter().map(read).collect()
+    // Every header is read, so that every header's problem is found.
+    let headers: Vec<Option<(String, String)>> = map.iter().map(read).collect();
+    headers.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use karat_testkit::server::{Request, ScriptedServer};
 use reqwest::Url;
 use rstest::rstest;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use crate::support::{agent, agent_at, ask, case, config, serve};
 
@@ -63,12 +65,47 @@ async fn the_message_goes_where_the_configuration_says(#[case] request: Value, #
     assert_eq!(sent.body.to_string(), body.to_string(), "in the configuration's order");
 }
 
-#[rstest]
-#[case("PUT")]
-#[case("PATCH")]
 #[tokio::test]
-async fn other_methods_send_the_body_too(#[case] method: &str) {
-    assert_eq!(sent(json!({"method": method}), "hi").await.body, json!({"message": "hi"}));
+async fn the_query_gets_the_message_instead_of_the_body() {
+    let request =
+        sent(json!({"request": {"query": "q", "body": {"stream": false}, "message": "/not/there"}}), "hi").await;
+    assert_eq!(query(&request.path), [("q".to_owned(), "hi".to_owned())]);
+    assert_eq!(request.body, json!({"stream": false}));
+}
+
+/// Looks at the very bytes, which the scripted server does not show.
+#[rstest]
+#[case("POST", "POST /chat HTTP/1.1", r#"{"message":"hi"}"#)]
+#[case("PUT", "PUT /chat HTTP/1.1", r#"{"message":"hi"}"#)]
+#[case("PATCH", "PATCH /chat HTTP/1.1", r#"{"message":"hi"}"#)]
+#[case("GET", "GET /chat?q=hi HTTP/1.1", "")]
+#[case("DELETE", "DELETE /chat?q=hi HTTP/1.1", "")]
+#[tokio::test]
+async fn each_method_is_sent_as_such(#[case] method: &str, #[case] line: &str, #[case] body: &str) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/chat", listener.local_addr().unwrap());
+    let settings = match body {
+        "" => json!({"method": method, "request": {"query": "q"}}),
+        _ => json!({"method": method}),
+    };
+    let agent = agent_at(&url, &settings);
+    let serving = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut seen = String::new();
+        let mut buffer = [0; 4096];
+        while !seen.contains("\r\n\r\n") || !seen.ends_with(body) {
+            let count = socket.read(&mut buffer).await.unwrap();
+            assert!(count > 0, "{seen}");
+            seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+        }
+        let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 17\r\n\r\n{\"response\":\"ok\"}";
+        socket.write_all(reply).await.unwrap();
+        seen
+    };
+    let (answer, seen) = tokio::join!(ask(&agent, "hi"), serving);
+    assert_eq!(answer.unwrap().response, "ok");
+    let (head, sent) = seen.split_once("\r\n\r\n").unwrap();
+    assert_eq!((head.lines().next(), sent), (Some(line), body));
 }
 
 #[tokio::test]

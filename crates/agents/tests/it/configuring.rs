@@ -18,6 +18,14 @@ fn problems(value: &Value) -> Vec<String> {
 fn nothing_said_is_the_default() {
     assert_eq!(config(&json!({})), HttpConfig::default());
     assert_eq!(config(&json!({"request": {}, "response": {"toolCall": {}}, "headers": {}})), HttpConfig::default());
+    let null = json!({
+        "method": null,
+        "headers": null,
+        "request": {"body": null, "message": null, "query": null},
+        "response": {"response": null, "toolCalls": null, "toolCall": null, "usage": null, "model": null},
+        "maxResponseBytes": null,
+    });
+    assert_eq!(config(&null), HttpConfig::default());
 }
 
 #[test]
@@ -48,7 +56,10 @@ fn what_is_written_is_read_again() {
 #[case(json!({"method": "get"}), &["/method: 'method' cannot be 'get'"])]
 #[case(json!({"method": "GET"}), &[": this method sends no body: 'request.query' must name the parameter for the message"])]
 #[case(json!({"method": "DELETE", "request": {}}), &[": this method sends no body: 'request.query' must name the parameter for the message"])]
-#[case(json!({"headers": {"a": 1, "b": null}}), &["/headers/a: 'a' must be a string, found a number"])]
+#[case(
+    json!({"headers": {"a": 1, "b": "fine", "c": null}}),
+    &["/headers/a: 'a' must be a string, found a number", "/headers/c: 'c' must be a string, found null"]
+)]
 #[case(json!({"headers": ["a"]}), &["/headers: 'headers' must be an object, found an array"])]
 #[case(json!({"maxResponseBytes": 0}), &["/maxResponseBytes: 'maxResponseBytes' must be a whole number from 1, found 0"])]
 #[case(json!({"request": {"message": "message"}}), &["/request/message: 'message' must be a JSON pointer, which begins with '/'"])]

@@ -75,3 +75,35 @@ fn a_baseline_can_be_a_file_of_another_runner() {
     assert_eq!(output.code, Some(1));
     assert!(output.stdout.contains("1 regression since r-1"), "{}", output.stdout);
 }
+
+/// Two eval files can be about one tool and tier, and even share ids.
+#[test]
+fn a_baseline_is_of_the_same_eval_file() {
+    let project = project()
+        .file("a.json", script(&[("good", "ok"), ("bad", "no")]))
+        .file("evals/one/x.golden.json", json!([ok_case("gs-x-001", "good")]))
+        .file("evals/two/x.golden.json", json!([ok_case("gs-x-001", "bad")]));
+    project.run(["run", "--agent-endpoint", "scripted:a.json"]);
+    let before = newest_result(&project, "evals/results")["runId"].as_str().unwrap().to_owned();
+    let again =
+        project.run(["run", "--agent-endpoint", "scripted:a.json", "--baseline-run-id", &before, "--format", "json"]);
+    let document: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!((&document["totals"]["regressions"], &document["totals"]["newPasses"]), (&json!(0), &json!(0)));
+    let now = document["runId"].as_str().unwrap();
+    let diff: Value = serde_json::from_str(&project.run(["diff", &before, now, "--format", "json"]).stdout).unwrap();
+    assert_eq!((&diff["regressions"], &diff["newPasses"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn a_baseline_can_be_a_folder() {
+    let project = project()
+        .file("before.json", script(&[("a", "ok"), ("b", "ok")]))
+        .file("now.json", script(&[("a", "ok"), ("b", "no")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]))
+        .file("evals/y.golden.json", json!([ok_case("gs-y-001", "b")]));
+    project.run(["run", "--agent-endpoint", "scripted:before.json", "--output-dir", "kept"]);
+    let output = project.run(["run", "--agent-endpoint", "scripted:now.json", "--baseline", "kept"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("1 regression since"), "{}", output.stdout);
+    assert!(output.stdout.find("1 regression since").unwrap() < output.stdout.find("✗ gs-y-001  says b").unwrap());
+}

@@ -82,3 +82,45 @@ fn what_cannot_be_sent_is_said_without_the_secret() {
     assert_eq!(invalid.code, Some(2));
     assert!(!invalid.both().contains(SECRET), "{}", invalid.both());
 }
+
+#[test]
+fn half_a_secret_is_none_either() {
+    let server = ScriptedServer::start(json!({
+        "page": {"status": 500, "raw": format!("{}{SECRET}", "x".repeat(570))},
+        "html": {"raw": format!("{}{SECRET}", "x".repeat(560))},
+    }));
+    let project = project()
+        .file(
+            "karat.json",
+            json!({"agentEndpoint": server.endpoint(), "outputDir": "results", "agent": {"headers": {"x-key": "${AGENT_TOKEN}"}}}),
+        )
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "page"), ok_case("gs-x-002", "html")]));
+    let output = project.command(["run"]).env("AGENT_TOKEN", SECRET).run();
+    assert_eq!(output.code, Some(3));
+    let file = std::fs::read_to_string(&project.files_in("results", ".json")[0]).unwrap();
+    for text in [output.both(), file] {
+        assert!(!text.contains(&SECRET[..6]), "{text}");
+    }
+}
+
+#[test]
+fn a_configuration_that_is_no_json_does_not_show_its_keys() {
+    let text = format!("{{\"agent\": {{\"headers\": {{\"X-Api-Key\": \"{SECRET}\",}}}}}}");
+    let output = project().file("karat.json", text).run(["run"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("trailing comma"), "{}", output.stderr);
+    assert!(!output.both().contains(SECRET), "{}", output.both());
+}
+
+#[test]
+fn a_secret_in_the_address_is_masked_in_every_spelling() {
+    let server = ScriptedServer::start(json!({"*": {"response": "bWU6cGFecy0xMjM0 pa^s-1234"}}));
+    let address = server.endpoint().replace("http://", "http://me:pa^s-1234@");
+    let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["run", "--agent-endpoint", &address, "--output-dir", "results"]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    let file = std::fs::read_to_string(&project.files_in("results", ".json")[0]).unwrap();
+    for secret in ["pa^s-1234", "pa%5Es-1234", "bWU6cGFecy0xMjM0"] {
+        assert!(!file.contains(secret), "{secret} in {file}");
+    }
+}

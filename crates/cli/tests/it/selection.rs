@@ -77,3 +77,22 @@ fn only_failed_follows_the_newest_result_or_the_baseline() {
     assert_eq!(run(&[]).code, Some(4));
     assert_eq!(ids(&run(&["--baseline-run-id", &run_id])), ["gs-x-002"]);
 }
+
+/// A run of one case says nothing of the others.
+#[test]
+fn only_failed_remembers_what_a_partial_run_left_out() {
+    let project = suite();
+    assert_eq!(project.run(["run"]).code, Some(1));
+    assert_eq!(project.run(["run", "--id", "gs-x-001"]).code, Some(0));
+    assert_eq!(ids(&project.run(["run", "--only-failed", "--format", "json"])), ["gs-x-002"]);
+}
+
+/// Files of other tiers need not even be valid.
+#[test]
+fn a_tier_is_selected_before_files_are_read() {
+    let project = suite().file("evals/x.rubric.json", "[{\"id\": \"r\", \"rubric\": []}]");
+    assert_eq!(project.run(["run", "--tier", "labeled"]).code, Some(0));
+    let refused = project.run(["run"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("rubric cases are not supported yet"), "{}", refused.stderr);
+}

@@ -1,13 +1,17 @@
 //! How a case ends: a verdict, too late, or none.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_core::assertion::Strictness;
 use karat_core::case::Expectation;
+use karat_core::registry::{Registry, Tool};
 use karat_core::result::{CaseDetails, Outcome};
+use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{Trace, Usage};
 use karat_runner::Plan;
 use rstest::rstest;
+use serde_json::json;
 
 use crate::support::{Act, FakeAgent, cases, plan, play, suite};
 
@@ -101,6 +105,22 @@ async fn what_is_judged_apart_is_judged_alike() {
     assert_eq!(ran.suite().wall_clock_ms, 20);
 }
 
+/// On one thread, a verdict that is long in coming must not keep other answers from being received.
+#[tokio::test]
+async fn a_long_verdict_holds_up_nobody() {
+    let (answered, waiting) = std::sync::mpsc::channel();
+    let agent = FakeAgent::default().on("long", 0, Act::JudgedAfter(Arc::new(Mutex::new(waiting)))).on(
+        "short",
+        20,
+        Act::Tell(answered),
+    );
+    let mut pair = cases(&["long", "short"]);
+    pair[0].expect.response_matches = Some(vec!["k".to_owned()]);
+    let ran = play(Plan { concurrency: 2, ..plan(vec![suite("a", pair)]) }, agent).await;
+    assert_eq!(ran.completed(), ["short", "long"]);
+    assert_eq!(ran.totals.passed, 2, "{:?}", ran.case("long").error);
+}
+
 /// As many panics as there are workers leave nobody to work, if a panic ends a worker.
 #[tokio::test(start_paused = true)]
 async fn agents_that_always_panic_do_not_end_the_run() {
@@ -146,6 +166,30 @@ async fn a_cost_that_is_not_known_is_not_guessed() {
     assert_eq!(known.suite().summary.estimated_cost_usd, Some(1.0));
     let unknown = play(plan(vec![suite("a", cases(&["a", "b", "c"]))]), agent()).await;
     assert_eq!(unknown.suite().summary.estimated_cost_usd, None);
+}
+
+/// The registry and the vocabulary of the plan are those that the judge sees.
+#[tokio::test(start_paused = true)]
+async fn the_judge_sees_what_the_plan_says() {
+    let schema = json!({"type": "object", "required": ["city"]});
+    let tool = Tool { name: "search".to_owned(), input_schema: Some(schema), ..Tool::default() };
+    let mut wants = cases(&["a", "b"]);
+    wants[0].expect.tool_args_valid = Some(true);
+    wants[1].expect.max_tokens = Some(1);
+    let trace = Trace {
+        response: "ok, quite a few words".to_owned(),
+        tool_calls: vec![crate::reporting::call("search")],
+        ..Trace::default()
+    };
+    let answer = Act::Answer(Box::new(trace));
+    let agent = FakeAgent::default().on("a", 1, answer.clone()).on("b", 1, answer);
+    let registry = Some(Registry { tools: vec![tool] });
+    let plan = Plan { registry, tokenizer: Tokenizer::Cl100kBase, ..plan(vec![suite("a", wants)]) };
+    let ran = play(plan, agent).await;
+    let error = ran.case("a").error.as_deref().unwrap();
+    assert!(error.starts_with("toolArgsValid: the arguments of 'search' do not fit its schema"), "{error}");
+    let error = ran.case("b").error.as_deref().unwrap();
+    assert!(error.starts_with("maxTokens: expected at most 1 tokens") && error.contains("cl100k_base"), "{error}");
 }
 
 #[rstest]

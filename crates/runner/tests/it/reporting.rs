@@ -130,6 +130,18 @@ async fn tokens_without_a_value_are_warned_of_once() {
     assert_eq!((ran.totals.skipped_assertions, ran.totals.vacuous), (5, 3));
 }
 
+#[tokio::test(start_paused = true)]
+async fn many_tokens_without_a_value_make_no_long_warning() {
+    let mut greedy = cases(&["a"]);
+    let tokens = (0..500).map(|number| format!("{{{{seed:number-{number:03}}}}}"));
+    greedy[0].expect.response_contains = Some(tokens.collect());
+    let ran = play(plan(vec![suite("a", greedy)]), FakeAgent::default()).await;
+    let [warning] = &ran.suite().warnings[..] else { panic!("{:?}", ran.suite().warnings) };
+    let start = "checks were skipped for 500 tokens without a value: {{seed:number-000}}, ";
+    assert!(warning.starts_with(start) && warning.ends_with('…') && warning.len() < 300, "{warning}");
+    assert_eq!(ran.case("a").details.skipped_tokens.len(), 500);
+}
+
 /// A thousand cases with a reason each must not make a result of a thousand warnings.
 #[tokio::test(start_paused = true)]
 async fn reasons_for_skipped_checks_are_told_a_few_times() {
@@ -238,12 +250,13 @@ async fn the_start_tells_what_is_to_come() {
     let mut long = cases(&["a", "bé-long", "c"]);
     long.iter_mut().zip([4, 9, 20]).for_each(|(case, line)| case.line = line);
     let current = CurrentTool { name: Some("Tool".to_owned()), ..CurrentTool::default() };
-    let suites = vec![SuitePlan { current, ..suite("tool", long) }, suite("b", Vec::new())];
+    let suites = vec![SuitePlan { current, ..suite("tool", long) }, suite("b", Vec::new()), compared(&[], Vec::new())];
     let ran = play(plan(suites), FakeAgent::default()).await;
     let RunEvent::RunStarted { run_id, suites, total_cases } = &ran.events[0] else { panic!("{:?}", ran.story()) };
     assert_eq!((run_id.as_str(), *total_cases), ("run-1", 3));
     assert_eq!((suites[0].tool_name.as_str(), suites[0].path.as_str()), ("Tool", "./evals/tool.golden.json"));
     assert_eq!(suites[0].lines, [4, 9, 20]);
+    assert_eq!(suites.iter().map(|suite| suite.has_baseline).collect::<Vec<_>>(), [false, false, true]);
     assert_eq!((suites[0].id_columns, suites[0].description_columns), (7, 13), "the widest, in columns");
     assert_eq!((suites[1].tool_name.as_str(), suites[1].id_columns, suites[1].description_columns), ("b", 0, 0));
 }

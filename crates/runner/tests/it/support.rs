@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,6 +34,10 @@ pub(crate) enum Act {
     PanicAtOnce(String),
     /// Answers, but panics when it is asked how the answer came about, on which the verdict depends.
     PanicAtMode,
+    /// Answers `ok`, but the verdict cannot be reached before somebody has told something.
+    JudgedAfter(Arc<Mutex<Receiver<()>>>),
+    /// Answers `ok` and tells so.
+    Tell(Sender<()>),
 }
 
 impl Act {
@@ -85,7 +90,11 @@ impl Agent for FakeAgent {
     }
 
     fn mode(&self, case: &Case) -> Mode {
-        assert!(!matches!(self.behaviour(case).1, Act::PanicAtMode), "no verdict on {}", case.id);
+        match self.behaviour(case).1 {
+            Act::PanicAtMode => panic!("no verdict on {}", case.id),
+            Act::JudgedAfter(told) => told.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap(),
+            _ => {}
+        }
         if self.stubbed { Mode::Stubbed } else { Mode::Endpoint }
     }
 
@@ -108,6 +117,11 @@ impl Agent for FakeAgent {
                 Act::Break(message, elapsed) => Err(AgentError { message, elapsed }),
                 Act::Panic(what) | Act::PanicAtOnce(what) => panic!("{what}"),
                 Act::PanicAtMode => Ok(Trace { latency_ms, ..Trace::default() }),
+                Act::JudgedAfter(_) => Ok(Trace { latency_ms, response: "ok".to_owned(), ..Trace::default() }),
+                Act::Tell(told) => {
+                    told.send(()).unwrap();
+                    Ok(Trace { latency_ms, response: "ok".to_owned(), ..Trace::default() })
+                }
             }
         })
     }
