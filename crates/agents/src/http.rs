@@ -251,6 +251,11 @@ fn describe(error: reqwest::Error) -> String {
 pub async fn fetch(url: &str, headers: &[(String, String)]) -> Result<Vec<u8>, String> {
     let config = HttpConfig { method: Method::Get, max_response_bytes: 64 * 1024 * 1024, ..HttpConfig::default() };
     let agent = HttpAgent::new(url, headers, config).map_err(|error| error.to_string())?;
-    let exchanged = agent.exchange("").await?;
-    exchanged.accepted().map(<[u8]>::to_vec)
+    let Exchanged { status, location, body } = agent.exchange("").await?;
+    if status.is_success() {
+        return Ok(body);
+    }
+    // The page itself is left out: it may be long, and hold anything.
+    let location = location.map_or_else(String::new, |location| format!(", which leads to {location}"));
+    Err(format!("it answered HTTP {status}{location}"))
 }

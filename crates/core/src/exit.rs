@@ -35,7 +35,8 @@ impl ExitStatus {
     pub fn of_run(totals: &RunTotals) -> Self {
         if totals.interrupted {
             ExitStatus::Interrupted
-        } else if totals.errored > 0 {
+        } else if totals.errored > 0 || totals.not_run > 0 && totals.failed == 0 {
+            // A case that did not run for no known reason has no verdict either.
             ExitStatus::Errored
         } else if totals.failed > 0 || totals.regressions > 0 {
             ExitStatus::Failed

@@ -13,6 +13,7 @@ use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, S
 use karat_core::staleness::Staleness;
 use karat_core::text::shorten;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::plan::{Plan, SuitePlan};
@@ -43,8 +44,10 @@ pub async fn run(
     });
     let (out, mut finished) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared { plan, agent, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
+    // In a set, so that whoever lets go of the run ends its workers too.
+    let mut working = JoinSet::new();
     for _ in 0..workers {
-        tokio::spawn(work(Arc::clone(&shared), out.clone(), cancel.clone()));
+        working.spawn(work(Arc::clone(&shared), out.clone(), cancel.clone()));
     }
     drop(out);
 

@@ -58,7 +58,7 @@ async fn any_message_arrives_as_it_is(#[case] message: &str) {
 )]
 #[case(json!({"body": {"input": {}}, "message": "/input/text"}), json!({"input": {"text": "hi"}}))]
 #[case(json!({"body": {"z": 1, "message": "old", "a": null}}), json!({"z": 1, "message": "hi", "a": null}))]
-#[case(json!({"body": {"a/b": {}}, "message": "/a~1b/~0c"}), json!({"a/b": {"~c": "hi"}}))]
+#[case(json!({"body": {"a/b": {}}, "message": "/a~1b/~01c~1d"}), json!({"a/b": {"~1c/d": "hi"}}))]
 #[tokio::test]
 async fn the_message_goes_where_the_configuration_says(#[case] request: Value, #[case] body: Value) {
     let sent = sent(json!({"request": request}), "hi").await;

@@ -1,5 +1,6 @@
 //! `karat run`: eval files against the agent.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -274,8 +275,10 @@ fn finish(totals: &RunTotals, errors: Vec<ReportError>, redactor: &Redactor, pri
     // Whoever closed our stdout has read enough; the results are on disk.
     let errors = errors.into_iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
     let mut status = ExitStatus::of_run(totals);
-    for error in errors {
-        printer.failure(&Failure::errored(redactor.text(&error.to_string())));
+    // A reporter that cannot write says so at every event.
+    let messages: BTreeSet<String> = errors.map(|error| redactor.text(&error.to_string()).into_owned()).collect();
+    for message in messages {
+        printer.failure(&Failure::errored(message));
         if status != ExitStatus::Interrupted {
             status = ExitStatus::Errored;
         }
