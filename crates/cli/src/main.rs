@@ -30,6 +30,11 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
+/// Cases and results are many small pieces, made on one thread and freed on another, which the system's allocator is
+/// slow with.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

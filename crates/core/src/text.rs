@@ -71,8 +71,16 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{keep}…"))
 }
 
+/// Tells whether a text holds nothing but printable ASCII, as most do.
+pub fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 /// Returns how many columns of a terminal a text takes.
 pub fn display_width(text: &str) -> usize {
+    if is_plain(text) {
+        return text.len();
+    }
     text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
 

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 pub use karat_core::text::display_width as width;
+use karat_core::text::is_plain;
 use unicode_width::UnicodeWidthChar;
 
 /// Returns the text with everything that could steer a terminal made visible instead.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hostile) {
+    if is_plain(text) || !text.chars().any(is_hostile) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
