@@ -9,6 +9,7 @@ use karat_core::assertion::Mode;
 use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Pending};
 use karat_core::trace::Trace;
+use percent_encoding::percent_decode_str;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, StatusCode, Url};
 use serde_json::Value;
@@ -174,19 +175,7 @@ fn has_user(url: &Url) -> bool {
 
 /// Reads the `%40` of a URL.
 fn decoded(text: &str) -> String {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let (byte, left) = match rest {
-            [b'%', high, low, left @ ..] => digit(high).zip(digit(low)).map(|(high, low)| (high << 4 | low, left)),
-            _ => None,
-        }
-        .unwrap_or((*first, behind));
-        bytes.push(byte);
-        rest = left;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, ClientError> {
