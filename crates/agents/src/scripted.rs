@@ -82,8 +82,7 @@ impl ScriptedAgent {
         if let Some((replies, otherwise)) = read.filter(|_| problems.is_empty()) {
             return Ok(Self { identity, replies, otherwise });
         }
-        let locate = |problem| Finding::locate(text, problem);
-        Err(ScriptError { findings: problems.into_list().into_iter().map(locate).collect() })
+        Err(ScriptError { findings: Finding::locate_all(text, problems.into_list()) })
     }
 }
 

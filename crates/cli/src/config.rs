@@ -77,7 +77,7 @@ impl ConfigFile {
         let config = Self::read_value(&value, &Path::Root, &mut problems);
         match config.filter(|_| problems.is_empty()) {
             Some(config) => Ok((config, value)),
-            None => Err(problems.into_list().into_iter().map(|problem| Finding::locate(text, problem)).collect()),
+            None => Err(Finding::locate_all(text, problems.into_list())),
         }
     }
 

@@ -228,16 +228,9 @@ impl Page {
         let ConsoleSettings { columns, symbols, palette, .. } = self.settings;
         let _ = writeln!(out, "{}", symbols.rule.to_string().repeat(self.layout(suite).line));
         let summary = &result.summary;
-        let counts = Counts {
-            passed: summary.passed,
-            cases: summary.total_cases,
-            failed: summary.failed - summary.errored,
-            errored: summary.errored,
-            vacuous: summary.vacuous,
-            not_run: summary.not_run,
-            skipped: summary.skipped_assertions,
-        };
-        let mut parts = counts.parts(palette);
+        let mut totals = RunTotals::default();
+        totals.add(result);
+        let mut parts = count_parts(&totals, palette);
         parts.push(format!("{}ms total", summary.total_duration_ms));
         parts.extend(summary.estimated_cost_usd.map(|cost| format!("${cost:.4}")));
         self.numbers("  ", &parts, out);
@@ -284,21 +277,12 @@ impl Page {
 
     fn totals(&self, totals: &RunTotals, out: &mut String) {
         let palette = self.settings.palette;
-        let counts = Counts {
-            passed: totals.passed,
-            cases: totals.cases,
-            failed: totals.failed - totals.errored,
-            errored: totals.errored,
-            vacuous: totals.vacuous,
-            not_run: totals.not_run,
-            skipped: totals.skipped_assertions,
-        };
         if totals.regressions > 0 {
             let title = format!("{} regression{}", totals.regressions, plural(totals.regressions));
             let _ = writeln!(out, "{}", palette.alarm(title));
         }
         let title = palette.bold(format_args!("{} suites:", totals.suites));
-        self.numbers(&format!("{title} "), &counts.parts(palette), out);
+        self.numbers(&format!("{title} "), &count_parts(totals, palette), out);
     }
 
     /// Writes the numbers on as many lines as they need.
@@ -338,36 +322,26 @@ impl Page {
     }
 }
 
-struct Counts {
-    passed: usize,
-    cases: usize,
-    failed: usize,
-    errored: usize,
-    vacuous: usize,
-    not_run: usize,
-    skipped: usize,
-}
-
-impl Counts {
-    fn parts(&self, palette: Palette) -> Vec<String> {
-        let passed = format!("{}/{} passed", self.passed, self.cases);
-        let failed = format!("{} failed", self.failed);
-        let mut parts = vec![
-            if self.passed == self.cases { palette.good(passed) } else { passed },
-            if self.failed > 0 { palette.bad(failed) } else { failed },
-        ];
-        if self.errored > 0 {
-            parts.push(palette.broken(format_args!("{} errored", self.errored)));
-        }
-        if self.vacuous > 0 {
-            parts.push(palette.doubtful(format_args!("{} vacuous", self.vacuous)));
-        }
-        if self.not_run > 0 {
-            parts.push(palette.doubtful(format_args!("{} not run", self.not_run)));
-        }
-        parts.push(format!("{} skipped assertions", self.skipped));
-        parts
+/// Returns the numbers of a suite or a run, errors apart from failures.
+fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
+    let failures = totals.failed - totals.errored;
+    let passed = format!("{}/{} passed", totals.passed, totals.cases);
+    let failed = format!("{failures} failed");
+    let mut parts = vec![
+        if totals.passed == totals.cases { palette.good(passed) } else { passed },
+        if failures > 0 { palette.bad(failed) } else { failed },
+    ];
+    if totals.errored > 0 {
+        parts.push(palette.broken(format_args!("{} errored", totals.errored)));
     }
+    if totals.vacuous > 0 {
+        parts.push(palette.doubtful(format_args!("{} vacuous", totals.vacuous)));
+    }
+    if totals.not_run > 0 {
+        parts.push(palette.doubtful(format_args!("{} not run", totals.not_run)));
+    }
+    parts.push(format!("{} skipped assertions", totals.skipped_assertions));
+    parts
 }
 
 /// Returns how many columns a text takes that holds our own colours.

@@ -59,13 +59,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Finds a problem's place; what has none points at the start of the text.
-    pub fn locate(text: &str, problem: Problem) -> Self {
-        let range = range_of(&mut Locator::new(text), &problem);
-        Self::new(Place::new(text, range), problem)
-    }
-
-    /// Finds the places of many problems, in the order of the text, which is walked once.
+    /// Finds the places of problems, in the order of the text, which is walked once; what has none points at its
+    /// start.
     pub fn locate_all(text: &str, problems: Vec<Problem>) -> Vec<Self> {
         let unmarked = problems.into_iter().map(|problem| (problem, ())).collect();
         Self::locate_marked(text, unmarked).into_iter().map(|(finding, ())| finding).collect()

@@ -29,6 +29,7 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 pub use secure::SecureServer;
@@ -58,14 +59,7 @@ impl ScriptedServer {
     /// Starts on a free port. Panics where the script is none.
     pub fn start(script: Value) -> Self {
         let stage = Arc::new(Stage { round: Mutex::new(Round::of(script)), connections: AtomicUsize::new(0) });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a test machine can start a runtime");
-        let listener = runtime
-            .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-            .expect("a test machine has a free port on loopback");
-        let address = listener.local_addr().expect("a bound listener has an address");
+        let (runtime, listener, address) = listen();
         let (stop, stopped) = oneshot::channel();
         let staged = Arc::clone(&stage);
         let thread = std::thread::spawn(move || {
@@ -146,6 +140,17 @@ impl Drop for ScriptedServer {
             panic!("the scripted server panicked");
         }
     }
+}
+
+/// Binds a free port on loopback, on a runtime for a thread of its own.
+fn listen() -> (Runtime, TcpListener, SocketAddr) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a test machine can start a runtime");
+    let listener = runtime
+        .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .expect("a test machine has a free port on loopback");
+    let address = listener.local_addr().expect("a bound listener has an address");
+    (runtime, listener, address)
 }
 
 /// What is played at the moment.

@@ -1,7 +1,7 @@
 //! An HTTPS agent with a certificate of its own, which offers HTTP/2.
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http_body_util::{BodyExt, Full};
@@ -31,14 +31,7 @@ impl SecureServer {
     pub fn start() -> Self {
         let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate can be made");
         let acceptor = acceptor(&issued);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a test machine can start a runtime");
-        let listener = runtime
-            .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-            .expect("a test machine has a free port on loopback");
-        let address = listener.local_addr().expect("a bound listener has an address");
+        let (runtime, listener, address) = super::listen();
         let (stop, stopped) = oneshot::channel();
         let versions = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&versions);
