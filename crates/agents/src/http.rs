@@ -7,12 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Pending};
+use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::trace::Trace;
 use percent_encoding::percent_decode_str;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, StatusCode, Url};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::http_config::{HttpConfig, Method};
 
@@ -140,19 +140,27 @@ impl Agent for HttpAgent {
         self.url.to_string()
     }
 
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        let mut parts = Map::new();
+        parts.insert("agent".to_owned(), self.identity().into());
+        parts.insert("request".to_owned(), serde_json::to_value(&self.config).unwrap_or_default());
+        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts
+    }
+
     fn mode(&self, _case: &Case) -> Mode {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, case: &'a Case) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();
-            let exchanged = self.exchange(&case.input.message).await;
+            let exchanged = self.exchange(&ask.case.input.message).await;
             let elapsed = start.elapsed();
             let trace = exchanged.and_then(|exchanged| self.read(&exchanged));
             match trace {
                 Ok(trace) => Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }),
-                Err(message) => Err(AgentError { message, elapsed }),
+                Err(message) => Err(AgentError::new(message, elapsed)),
             }
         })
     }

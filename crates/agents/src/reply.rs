@@ -99,8 +99,7 @@ impl ResponseMap {
             tool_calls,
             usage: present(reply, &self.usage).and_then(read_usage),
             model: present(reply, &self.model).and_then(Value::as_str).map(str::to_owned),
-            stop_reason: None,
-            latency_ms: 0.0,
+            ..Trace::default()
         })
     }
 }
@@ -146,6 +145,7 @@ impl ToolCallMap {
             params,
             result: call.pointer(&self.result).cloned(),
             name,
+            ..ToolCall::default()
         })
     }
 }
@@ -162,6 +162,7 @@ fn read_usage(usage: &Value) -> Option<Usage> {
         input_tokens: count(&["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"]),
         output_tokens: count(&["outputTokens", "output_tokens", "completionTokens", "completion_tokens"]),
         cost_usd: ["costUsd", "cost_usd"].iter().find_map(|name| usage.get(name)?.as_f64()),
+        ..Usage::default()
     };
     (usage != Usage::default()).then_some(usage)
 }

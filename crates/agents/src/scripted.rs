@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Pending};
+use karat_core::hash::short_hash;
+use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::source::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
 use karat_core::trace::Trace;
 use schemars::JsonSchema;
@@ -63,6 +64,8 @@ pub struct ScriptedReply {
 #[derive(Debug)]
 pub struct ScriptedAgent {
     identity: String,
+    /// Of the script's text.
+    hash: String,
     replies: BTreeMap<String, Answer>,
     otherwise: Option<Answer>,
 }
@@ -80,7 +83,7 @@ impl ScriptedAgent {
         let mut problems = Problems::default();
         let read = read_script(&value, &mut problems);
         if let Some((replies, otherwise)) = read.filter(|_| problems.is_empty()) {
-            return Ok(Self { identity, replies, otherwise });
+            return Ok(Self { identity, hash: short_hash(text.as_bytes()), replies, otherwise });
         }
         Err(ScriptError { findings: Finding::locate_all(text, problems.into_list()) })
     }
@@ -133,17 +136,25 @@ impl Agent for ScriptedAgent {
         self.identity.clone()
     }
 
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        let mut parts = Map::new();
+        parts.insert("agent".to_owned(), self.identity().into());
+        parts.insert("script".to_owned(), self.hash.as_str().into());
+        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts
+    }
+
     fn mode(&self, _case: &Case) -> Mode {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, case: &'a Case) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();
-            let fail = |message: String| AgentError { message, elapsed: start.elapsed() };
+            let fail = |message: String| AgentError::new(message, start.elapsed());
             let answer = self
                 .replies
-                .get(&case.input.message)
+                .get(&ask.case.input.message)
                 .or(self.otherwise.as_ref())
                 .ok_or_else(|| fail("the script has no reply to this message".to_owned()))?;
             if !answer.delay.is_zero() {

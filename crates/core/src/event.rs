@@ -43,6 +43,9 @@ pub struct SuiteHeader {
     pub path: String,
     pub tool_name: String,
     pub tier: Tier,
+    /// Who answers, where a run asks several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     pub selected: usize,
     /// The line of each selected case, in order.
     #[serde(skip)]

@@ -21,3 +21,4 @@ pub mod text;
 pub mod token;
 pub mod tokenizer;
 pub mod trace;
+pub mod trials;

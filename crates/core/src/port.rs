@@ -5,10 +5,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use crate::assertion::Mode;
 use crate::case::Case;
 use crate::event::RunEvent;
-use crate::trace::Trace;
+use crate::trace::{Trace, Usage};
 
 /// A future that can move between threads.
 pub type Pending<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
@@ -18,11 +20,59 @@ pub trait Agent: Send + Sync {
     /// Returns what results call this agent; it may hold secrets, which the writer takes out.
     fn identity(&self) -> String;
 
+    /// Returns the parameters that are recorded with the run, by name: of a model, its temperature and the like.
+    fn parameters(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    /// Returns everything that determines the answer to this case, by name; where all of it is equal, a recorded
+    /// answer stands for a new one. What is only asserted of the answer is not in it.
+    fn determinants(&self, case: &Case) -> Map<String, Value>;
+
     /// Returns how the answer to this case comes about.
     fn mode(&self, case: &Case) -> Mode;
 
     /// Answers the case's message.
-    fn answer<'a>(&'a self, case: &'a Case) -> Pending<'a, Result<Trace, AgentError>>;
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>>;
+}
+
+/// What is asked of an agent.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    pub case: &'a Case,
+    /// How often the same was asked before in this run: trials, and cases with equal messages.
+    pub sample: u32,
+    pub waiting: &'a dyn Waiting,
+}
+
+/// Is told when an agent waits for its turn: for a rate limit, or between two tries. That time is nobody's latency.
+pub trait Waiting: Send + Sync {
+    fn begin(&self);
+    fn end(&self);
+}
+
+/// Nobody counts the time.
+pub struct Unwatched;
+
+impl Waiting for Unwatched {
+    fn begin(&self) {}
+    fn end(&self) {}
+}
+
+/// A wait that ends when it is dropped.
+pub struct Wait<'a>(&'a dyn Waiting);
+
+impl<'a> Wait<'a> {
+    pub fn begin(waiting: &'a dyn Waiting) -> Self {
+        waiting.begin();
+        Self(waiting)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// Why there is no answer to judge.
@@ -32,6 +82,14 @@ pub struct AgentError {
     pub message: String,
     /// How long the try took.
     pub elapsed: Duration,
+    /// No other case would fare better, so none is to begin.
+    pub ends_run: bool,
+}
+
+impl AgentError {
+    pub fn new(message: impl Into<String>, elapsed: Duration) -> Self {
+        Self { message: message.into(), elapsed, ends_run: false }
+    }
 }
 
 impl fmt::Display for AgentError {
@@ -41,6 +99,55 @@ impl fmt::Display for AgentError {
 }
 
 impl std::error::Error for AgentError {}
+
+/// Runs an agent's tools for real.
+pub trait ToolRunner: Send + Sync {
+    /// Calls a tool; one that fails has an outcome too.
+    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> Pending<'a, ToolOutcome>;
+}
+
+/// What came of a tool's call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutcome {
+    /// What the model is told.
+    pub result: Value,
+    /// Why the call failed, if it did.
+    pub error: Option<String>,
+}
+
+/// A model that is asked once for an answer of a given shape: to judge, or to draft.
+pub trait ChatModel: Send + Sync {
+    fn identity(&self) -> String;
+
+    /// Returns the parameters that are recorded with what it says.
+    fn parameters(&self) -> Map<String, Value>;
+
+    fn complete<'a>(
+        &'a self,
+        prompt: &'a ChatPrompt,
+        waiting: &'a dyn Waiting,
+    ) -> Pending<'a, Result<ChatReply, AgentError>>;
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatPrompt {
+    pub system: String,
+    pub user: String,
+    /// What the answer is called: a word of letters and `_`.
+    pub name: String,
+    /// The JSON Schema of the answer.
+    pub schema: Value,
+}
+
+/// What a model said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatReply {
+    /// Whether it fits the schema is for the asker to find out.
+    pub value: Value,
+    pub usage: Option<Usage>,
+    pub latency_ms: f64,
+}
 
 /// Tells the time.
 pub trait Clock: Send + Sync {

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::assertion::Failure;
 use crate::case::Tier;
 use crate::trace::{ToolCall, Usage};
+use crate::trials::Trials;
 
 /// The result of one eval file in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -52,6 +54,9 @@ pub struct ResultMetadata {
     pub eval_file: String,
     /// The vocabulary that `maxTokens` counts with.
     pub tokenizer: String,
+    /// How the model was asked: temperature, seed and the like.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
 }
 
 /// What came of a case: a verdict, or none.
@@ -84,6 +89,9 @@ pub struct CaseResult {
     /// All failures that were looked for.
     pub failures: Vec<Failure>,
     pub details: CaseDetails,
+    /// Every try, where the case was tried several times; the rest then tells of the first that did not pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trials: Option<Box<Trials>>,
 }
 
 /// What the agent did.
@@ -100,6 +108,9 @@ pub struct CaseDetails {
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
+    /// What a program said beside its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
     /// Why checks were skipped, where it is not for a token.
     pub warnings: Vec<String>,
 }

@@ -15,6 +15,8 @@ pub struct Trace {
     pub stop_reason: Option<String>,
     /// From sending the message to the whole answer; waiting between tries is not in it.
     pub latency_ms: f64,
+    /// What a program said beside its answer.
+    pub stderr: Option<String>,
 }
 
 /// One call of a tool.
@@ -30,9 +32,15 @@ pub struct ToolCall {
     /// The arguments that the model passed.
     #[serde(default)]
     pub params: Map<String, Value>,
+    /// What the model passed instead, where that is no JSON object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_params: Option<String>,
     /// What the tool answered, where the agent says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
+    /// Why the call failed, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What an answer used up.
@@ -43,6 +51,9 @@ pub struct Usage {
     pub input_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
+    /// How many of the input's tokens the provider had in its cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input_tokens: Option<u64>,
     /// What the answer cost, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,

@@ -34,6 +34,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
         error: None,
         failures: Vec::new(),
         details: CaseDetails::default(),
+        trials: None,
     };
     match end {
         CaseEnd::TimedOut(elapsed) => {
@@ -64,6 +65,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
                 usage: trace.usage,
                 model: trace.model,
                 stop_reason: trace.stop_reason,
+                stderr: trace.stderr,
                 warnings: verdict.warnings,
             };
         }
@@ -87,7 +89,7 @@ fn cut(message: &mut String) {
 fn redact(result: &mut CaseResult, redactor: &Redactor) {
     let details = &mut result.details;
     let texts = [&mut result.id, &mut result.description, &mut details.response];
-    let optional = [&mut result.error, &mut details.model, &mut details.stop_reason];
+    let optional = [&mut result.error, &mut details.model, &mut details.stop_reason, &mut details.stderr];
     let lists = details.tools_called.iter_mut().chain(&mut details.skipped_tokens).chain(&mut details.warnings);
     let failures = result.failures.iter_mut().map(|failure| &mut failure.message);
     for text in texts.into_iter().chain(optional.into_iter().flatten()).chain(lists).chain(failures) {
@@ -97,6 +99,7 @@ fn redact(result: &mut CaseResult, redactor: &Redactor) {
         redactor.string(&mut call.name);
         redactor.map(&mut call.params);
         call.result.iter_mut().for_each(|value| redactor.value(value));
+        call.raw_params.iter_mut().chain(&mut call.error).for_each(|text| redactor.string(text));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Orders what the workers say into one stream of events, and makes the suites' results.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -12,13 +12,14 @@ use karat_core::port::{Agent, Clock};
 use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
 use karat_core::text::shorten;
+use karat_core::trials::combine;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::plan::{Plan, SuitePlan};
 use crate::reporters::Reporters;
-use crate::worker::{Finished, Shared, work};
+use crate::worker::{Finished, Shared, Unit, work};
 
 /// How many cases are reported at a time, and how long the next ones gather; no eye sees the difference.
 const BATCH: usize = 1024;
@@ -27,23 +28,20 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Runs a plan to its end, or until `cancel` turns true; what finished by then is reported as usual.
 pub async fn run(
     plan: Plan,
-    agent: Arc<dyn Agent>,
+    agents: Vec<Arc<dyn Agent>>,
     clock: &dyn Clock,
     cancel: watch::Receiver<bool>,
     reporters: &mut Reporters,
 ) -> RunTotals {
     let begun = Instant::now();
     let timestamp = clock.now().to_string();
-    let headers: Vec<Arc<SuiteHeader>> = plan.suites.iter().map(|suite| Arc::new(suite.header())).collect();
-    let units = units(&plan);
+    let headers = headers(&plan, &agents);
+    let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
+    let units = units(&plan, &agents);
     let workers = plan.concurrency.clamp(1, units.len().max(1));
-    reporters.emit(&RunEvent::RunStarted {
-        run_id: plan.run_id.clone(),
-        suites: headers.clone(),
-        total_cases: units.len(),
-    });
+    reporters.emit(&RunEvent::RunStarted { run_id: plan.run_id.clone(), suites: headers.clone(), total_cases: cases });
     let (out, mut finished) = mpsc::unbounded_channel();
-    let shared = Arc::new(Shared { plan, agent, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
+    let shared = Arc::new(Shared { plan, agents, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
     // In a set, so that whoever lets go of the run ends its workers too.
     let mut working = JoinSet::new();
     for _ in 0..workers {
@@ -70,11 +68,26 @@ pub async fn run(
     totals
 }
 
-fn units(plan: &Plan) -> Vec<(u32, u32)> {
+fn headers(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Arc<SuiteHeader>> {
+    let name = |suite: &SuitePlan| plan.redactor.text(&agents[suite.agent].identity()).into_owned();
+    let header = |suite: &SuitePlan| suite.header((agents.len() > 1).then(|| name(suite)));
+    plan.suites.iter().map(|suite| Arc::new(header(suite))).collect()
+}
+
+/// Lists everything that is asked: all trials of a case one after the other.
+fn units(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Unit> {
     let mut units = Vec::new();
-    for (suite, index) in plan.suites.iter().zip(0..) {
-        units.extend(suite.file.cases.iter().zip(0..).map(|(_, case)| (index, case)));
+    let mut asked: HashMap<(usize, String), u32> = HashMap::new();
+    for (suite_plan, suite) in plan.suites.iter().zip(0..) {
+        for (case, index) in suite_plan.file.cases.iter().zip(0..) {
+            let sample = asked.entry((suite_plan.agent, case.question())).or_default();
+            for trial in 0..u32::try_from(plan.trials.max(1)).unwrap_or(u32::MAX) {
+                units.push(Unit { suite, index, trial, sample: *sample });
+                *sample += 1;
+            }
+        }
     }
+    debug_assert!(plan.suites.iter().all(|suite| suite.agent < agents.len()));
     units
 }
 
@@ -93,6 +106,8 @@ struct Board<'b> {
 struct SuiteState {
     header: Arc<SuiteHeader>,
     results: Vec<Option<Arc<CaseResult>>>,
+    /// The tries of cases that have not all ended, by case; unused where each is tried once.
+    tries: BTreeMap<usize, Vec<(usize, CaseResult)>>,
     missing: usize,
     /// The first case's start and the last one's end.
     span: Option<(Instant, Instant)>,
@@ -104,6 +119,7 @@ impl<'b> Board<'b> {
             .into_iter()
             .map(|header| SuiteState {
                 results: vec![None; header.selected],
+                tries: BTreeMap::new(),
                 missing: header.selected,
                 span: None,
                 header,
@@ -113,22 +129,46 @@ impl<'b> Board<'b> {
     }
 
     fn take(&mut self, finished: Finished, reporters: &mut Reporters) {
-        let Finished { suite, index, started, ended, result } = finished;
-        let result = Arc::new(result);
+        let Finished { suite, index, trial, started, ended, result } = finished;
+        let planned = self.shared.plan.trials.max(1);
         let state = &mut self.suites[suite];
         let (begin, end) = state.span.unwrap_or((started, ended));
         state.span = Some((begin.min(started), end.max(ended)));
-        state.results[index] = Some(Arc::clone(&result));
-        state.missing -= 1;
         self.missing -= 1;
-        reporters.emit(&RunEvent::CaseFinished { suite, index, result });
+        let result = if planned == 1 {
+            Some(result)
+        } else {
+            let tries = state.tries.entry(index).or_default();
+            tries.push((trial, result));
+            (tries.len() == planned).then(|| state.tries.remove(&index)).flatten().and_then(|tries| one(tries, planned))
+        };
+        if let Some(result) = result {
+            self.finish_case(suite, index, result, reporters);
+        }
         while self.suites.get(self.open).is_some_and(|state| state.missing == 0) {
             self.finish_suite(reporters);
         }
     }
 
+    fn finish_case(&mut self, suite: usize, index: usize, result: CaseResult, reporters: &mut Reporters) {
+        let result = Arc::new(result);
+        let state = &mut self.suites[suite];
+        state.results[index] = Some(Arc::clone(&result));
+        state.missing -= 1;
+        reporters.emit(&RunEvent::CaseFinished { suite, index, result });
+    }
+
     /// Reports what is left after the last case, finished or not.
     fn close(mut self, reporters: &mut Reporters, begun: Instant, interrupted: bool) -> RunTotals {
+        let planned = self.shared.plan.trials;
+        for suite in 0..self.suites.len() {
+            // Tries that did end are not lost because others did not.
+            for (index, tries) in std::mem::take(&mut self.suites[suite].tries) {
+                if let Some(result) = one(tries, planned) {
+                    self.finish_case(suite, index, result, reporters);
+                }
+            }
+        }
         while self.open < self.suites.len() {
             self.finish_suite(reporters);
         }
@@ -149,7 +189,9 @@ impl<'b> Board<'b> {
 
     fn suite_result(&self, suite: usize) -> SuiteResult {
         let plan = &self.shared.plan;
-        let (suite_plan, state) = (&plan.suites[suite], &self.suites[suite]);
+        let (suite_plan, state, agent) = (&plan.suites[suite], &self.suites[suite], self.shared.agent(suite));
+        let mut parameters = agent.parameters();
+        plan.redactor.map(&mut parameters);
         let cases: Vec<Arc<CaseResult>> = state.results.iter().flatten().cloned().collect();
         let diffs = suite_plan.baseline.as_ref().map(|baseline| {
             let now: Vec<EarlierCase> = cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
@@ -161,7 +203,7 @@ impl<'b> Board<'b> {
             timestamp: self.timestamp.clone(),
             tier: suite_plan.file.tier,
             tool_name: suite_plan.tool_name().to_owned(),
-            agent_endpoint: plan.redactor.text(&self.shared.agent.identity()).into_owned(),
+            agent_endpoint: plan.redactor.text(&agent.identity()).into_owned(),
             metadata: ResultMetadata {
                 tool_version: suite_plan.current.version.clone(),
                 description_hash: suite_plan.current.description_hash.clone(),
@@ -169,10 +211,11 @@ impl<'b> Board<'b> {
                 eval_file_hash: suite_plan.file.hash.clone(),
                 eval_file: suite_plan.project_path.clone(),
                 tokenizer: plan.tokenizer.name().to_owned(),
+                parameters,
             },
             staleness_warnings: state.header.staleness.iter().map(Staleness::warning).collect(),
             stale: state.header.staleness.iter().any(Staleness::is_stale),
-            warnings: self.warnings(suite_plan, &cases),
+            warnings: warnings(suite_plan, agent, &cases),
             summary: Summary::of(&cases, state.header.selected),
             wall_clock_ms: state.span.map_or(0, |(begin, end)| millis(begin, end)),
             baseline_run_id: suite_plan.baseline.as_ref().map(|baseline| baseline.run_id.clone()),
@@ -181,30 +224,33 @@ impl<'b> Board<'b> {
             cases,
         }
     }
+}
 
-    fn warnings(&self, suite: &SuitePlan, cases: &[Arc<CaseResult>]) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let agent = &self.shared.agent;
-        let stubbed = suite.file.cases.iter().filter(|case| case.stubs.is_some());
-        let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
-        if unused > 0 {
-            warnings.push(format!(
-                "{} stubs, which do not apply: the agent runs its own tools",
-                counted(unused, "case has", "cases have")
-            ));
-        }
-        let tokens: BTreeSet<&str> =
-            cases.iter().flat_map(|case| &case.details.skipped_tokens).map(String::as_str).collect();
-        if !tokens.is_empty() {
-            let all = tokens.iter().copied().collect::<Vec<_>>().join(", ");
-            let count = counted(tokens.len(), "token", "tokens");
-            warnings.push(format!("checks were skipped for {count} without a value: {}", shorten(&all, 200)));
-        }
-        let reasons: BTreeSet<&str> =
-            cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
-        warnings.extend(reasons.into_iter().take(5).map(str::to_owned));
-        warnings
+fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let stubbed = suite.file.cases.iter().filter(|case| case.stubs.is_some());
+    let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
+    if unused > 0 {
+        warnings.push(format!(
+            "{} stubs, which do not apply: the agent runs its own tools",
+            counted(unused, "case has", "cases have")
+        ));
     }
+    let tokens: BTreeSet<&str> =
+        cases.iter().flat_map(|case| &case.details.skipped_tokens).map(String::as_str).collect();
+    if !tokens.is_empty() {
+        let all = tokens.iter().copied().collect::<Vec<_>>().join(", ");
+        let count = counted(tokens.len(), "token", "tokens");
+        warnings.push(format!("checks were skipped for {count} without a value: {}", shorten(&all, 200)));
+    }
+    let reasons: BTreeSet<&str> = cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
+    warnings.extend(reasons.into_iter().take(5).map(str::to_owned));
+    warnings
+}
+
+fn one(mut tries: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {
+    tries.sort_by_key(|(trial, _)| *trial);
+    combine(tries.into_iter().map(|(_, result)| result).collect(), planned)
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

@@ -6,6 +6,7 @@ mod case;
 mod dispatch;
 mod plan;
 mod reporters;
+mod stopwatch;
 mod worker;
 
 pub use dispatch::run;

@@ -22,6 +22,8 @@ pub struct Plan {
     pub concurrency: usize,
     /// How long a case may take.
     pub timeout: Duration,
+    /// How often each case is tried.
+    pub trials: usize,
     pub strictness: Strictness,
     /// Begins no further case after the first that does not pass.
     pub fail_fast: bool,
@@ -38,6 +40,8 @@ pub struct SuitePlan {
     pub path: String,
     /// Relative to the project's folder, so that results of one file find each other.
     pub project_path: String,
+    /// Who answers: a place among the run's agents.
+    pub agent: usize,
     /// With the selected cases only.
     pub file: EvalFile,
     pub current: CurrentTool,
@@ -57,13 +61,14 @@ impl SuitePlan {
         self.current.name.as_deref().unwrap_or(&self.file.tool_name)
     }
 
-    pub(crate) fn header(&self) -> SuiteHeader {
+    pub(crate) fn header(&self, agent: Option<String>) -> SuiteHeader {
         let cases = &self.file.cases;
         let widest = |text: fn(&Case) -> &str| cases.iter().map(|case| display_width(text(case))).max().unwrap_or(0);
         SuiteHeader {
             path: self.path.clone(),
             tool_name: self.tool_name().to_owned(),
             tier: self.file.tier,
+            agent,
             selected: cases.len(),
             lines: cases.iter().map(|case| case.line).collect(),
             staleness: check_staleness(&self.file, &self.current),

@@ -10,30 +10,42 @@ use std::time::Duration;
 use futures::FutureExt;
 use karat_core::assertion::{Evidence, judge};
 use karat_core::case::Case;
-use karat_core::port::Agent;
+use karat_core::port::{Agent, Ask};
 use karat_core::result::CaseResult;
 use karat_core::trace::Trace;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::case::{CaseEnd, case_result};
 use crate::plan::Plan;
+use crate::stopwatch::Stopwatch;
 
 /// What all workers see.
 pub(crate) struct Shared {
     pub(crate) plan: Plan,
-    pub(crate) agent: Arc<dyn Agent>,
-    /// Every case as (suite, index), in order.
-    pub(crate) units: Vec<(u32, u32)>,
+    pub(crate) agents: Vec<Arc<dyn Agent>>,
+    /// Everything that is asked, in order.
+    pub(crate) units: Vec<Unit>,
     pub(crate) next: AtomicUsize,
     /// Set when no further case is to begin.
     pub(crate) stop: AtomicBool,
 }
 
-/// A case that ended.
+/// One try of one case.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unit {
+    pub(crate) suite: u32,
+    pub(crate) index: u32,
+    pub(crate) trial: u32,
+    /// How often the same was asked before in this run.
+    pub(crate) sample: u32,
+}
+
+/// A try of a case that ended.
 pub(crate) struct Finished {
     pub(crate) suite: usize,
     pub(crate) index: usize,
+    pub(crate) trial: usize,
     pub(crate) started: Instant,
     pub(crate) ended: Instant,
     pub(crate) result: CaseResult,
@@ -48,43 +60,55 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finishe
     };
     tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
-        let Some(&(suite, index)) = shared.units.get(shared.next.fetch_add(1, Ordering::Relaxed)) else {
+        let Some(&unit) = shared.units.get(shared.next.fetch_add(1, Ordering::Relaxed)) else {
             return;
         };
-        let (suite, index) = (suite as usize, index as usize);
+        let (suite, index, trial) = (unit.suite as usize, unit.index as usize, unit.trial as usize);
         let started = Instant::now();
         // Cancelled while asking: the case has not ended, so there is nothing to report.
         let result = tokio::select! {
             biased;
             () = &mut cancelled => return,
-            result = run_case(&shared, suite, index) => result,
+            result = run_case(&shared, unit) => result,
         };
         // Here and not by the dispatcher, so that no case begins in the meantime.
         if shared.plan.fail_fast && !result.passed {
             shared.stop.store(true, Ordering::Relaxed);
         }
-        if out.send(Finished { suite, index, started, ended: Instant::now(), result }).is_err() {
+        if out.send(Finished { suite, index, trial, started, ended: Instant::now(), result }).is_err() {
             return;
         }
     }
 }
 
-async fn run_case(shared: &Arc<Shared>, suite: usize, index: usize) -> CaseResult {
+async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
+    let (suite, index) = (unit.suite as usize, unit.index as usize);
     let case = shared.case(suite, index);
-    let started = Instant::now();
+    let watch = Stopwatch::start();
+    let ask = Ask { case, sample: unit.sample, waiting: &watch };
     // The call itself may panic too, not only what it returns.
-    let answer = AssertUnwindSafe(async { shared.agent.answer(case).await }).catch_unwind();
-    let end = match timeout(shared.plan.timeout, answer).await {
-        Err(_) => CaseEnd::TimedOut(started.elapsed()),
-        Ok(Err(panic)) => CaseEnd::Errored(internal(panic.as_ref()), started.elapsed()),
-        Ok(Ok(Err(error))) => CaseEnd::Errored(error.message, error.elapsed),
+    let answer = AssertUnwindSafe(async { shared.agent(suite).answer(ask).await }).catch_unwind();
+    let answered = tokio::select! {
+        biased;
+        answered = answer => Some(answered),
+        () = watch.reaches(shared.plan.timeout) => None,
+    };
+    let end = match answered {
+        None => CaseEnd::TimedOut(watch.elapsed()),
+        Some(Err(panic)) => CaseEnd::Errored(internal(panic.as_ref()), watch.elapsed()),
+        Some(Ok(Err(error))) => {
+            if error.ends_run {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+            CaseEnd::Errored(error.message, error.elapsed)
+        }
         // A pattern can take a while, in which other cases' answers must not wait to be received.
-        Ok(Ok(Ok(trace))) if case.expect.holds_patterns() => {
+        Some(Ok(Ok(trace))) if case.expect.holds_patterns() => {
             let judging = Arc::clone(shared);
             let judged = tokio::task::spawn_blocking(move || judging.judge(suite, index, trace)).await;
-            judged.unwrap_or_else(|error| CaseEnd::Errored(error.to_string(), started.elapsed()))
+            judged.unwrap_or_else(|error| CaseEnd::Errored(error.to_string(), watch.elapsed()))
         }
-        Ok(Ok(Ok(trace))) => shared.judge(suite, index, trace),
+        Some(Ok(Ok(trace))) => shared.judge(suite, index, trace),
     };
     case_result(case, end, &shared.plan.redactor)
 }
@@ -94,13 +118,17 @@ impl Shared {
         &self.plan.suites[suite].file.cases[index]
     }
 
+    pub(crate) fn agent(&self, suite: usize) -> &dyn Agent {
+        self.agents[self.plan.suites[suite].agent].as_ref()
+    }
+
     fn judge(&self, suite: usize, index: usize, trace: Trace) -> CaseEnd {
         let case = self.case(suite, index);
         let verdict = catch_unwind(AssertUnwindSafe(|| {
             let evidence = Evidence {
                 case,
                 trace: &trace,
-                mode: self.agent.mode(case),
+                mode: self.agent(suite).mode(case),
                 tokens: &self.plan.tokens,
                 registry: self.plan.registry.as_ref(),
                 tokenizer: self.plan.tokenizer,

@@ -36,7 +36,10 @@ async fn a_whole_reply() {
     assert_eq!((second.params["x"].as_str(), second.success), (Some("{}"), Some(false)));
     assert_eq!(second.result, Some(Value::Null), "the tool answered null");
     assert_eq!(*third, ToolCall { name: "a".to_owned(), ..ToolCall::default() });
-    assert_eq!(trace.usage, Some(Usage { input_tokens: Some(412), output_tokens: Some(9), cost_usd: Some(0.004) }));
+    assert_eq!(
+        trace.usage,
+        Some(Usage { input_tokens: Some(412), output_tokens: Some(9), cost_usd: Some(0.004), ..Usage::default() })
+    );
     assert_eq!((trace.model.as_deref(), trace.stop_reason), (Some("my-model-1"), None));
 }
 
@@ -65,7 +68,7 @@ async fn usage_goes_by_many_names(
     #[case] cost_usd: Option<f64>,
 ) {
     let trace = answered(json!({"response": "", "usage": usage})).await.unwrap();
-    assert_eq!(trace.usage, Some(Usage { input_tokens, output_tokens, cost_usd }));
+    assert_eq!(trace.usage, Some(Usage { input_tokens, output_tokens, cost_usd, ..Usage::default() }));
 }
 
 #[tokio::test]
@@ -102,6 +105,7 @@ async fn a_reply_is_read_where_the_configuration_says() {
             duration_ms: Some(3.0),
             params,
             result: Some(json!([1])),
+            ..ToolCall::default()
         }]
     );
     assert_eq!((trace.usage.unwrap().input_tokens, trace.model.as_deref()), (Some(20), Some("my-agent")));

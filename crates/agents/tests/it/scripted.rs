@@ -49,14 +49,16 @@ async fn each_message_has_its_reply() {
         duration_ms: Some(2.0),
         params: json!({"a": 1}).as_object().cloned().unwrap(),
         result: Some(Value::Null),
+        ..ToolCall::default()
     };
-    let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), cost_usd: Some(0.5) };
+    let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), cost_usd: Some(0.5), ..Usage::default() };
     let expected = Trace {
         response: "18 °C".to_owned(),
         tool_calls: vec![call],
         usage: Some(usage),
         model: Some("m".to_owned()),
         stop_reason: None,
+        stderr: None,
         latency_ms: full.latency_ms,
     };
     assert_eq!(full, expected);

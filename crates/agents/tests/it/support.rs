@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use karat_agents::{HttpAgent, HttpConfig};
 use karat_core::case::{Case, Expectation, Input};
-use karat_core::port::{Agent, AgentError};
+use karat_core::port::{Agent, AgentError, Ask, Unwatched};
 use karat_core::source::{Path, Problems};
 use karat_core::trace::Trace;
 use karat_testkit::server::{ScriptedServer, SecureServer};
@@ -54,7 +54,7 @@ pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {
 }
 
 pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, AgentError> {
-    agent.answer(&case(message)).await
+    agent.answer(Ask { case: &case(message), sample: 0, waiting: &Unwatched }).await
 }
 
 /// Asks a server that has only one answer.

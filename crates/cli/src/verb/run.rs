@@ -103,7 +103,7 @@ async fn run_cancellable(
     printer: &Rc<Printer>,
 ) -> RunTotals {
     let (cancel, cancelled) = watch::channel(false);
-    let running = karat_runner::run(plan, agent, &SystemClock, cancelled, reporters);
+    let running = karat_runner::run(plan, vec![agent], &SystemClock, cancelled, reporters);
     tokio::pin!(running);
     tokio::select! {
         totals = &mut running => return totals,
@@ -153,7 +153,7 @@ async fn make_plan(
         .map(|Loaded { path, file }| {
             let current = CurrentTool::of(&file, registry.as_ref());
             let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, printer));
-            SuitePlan { path: path.shown, project_path: path.in_project, file, current, baseline }
+            SuitePlan { path: path.shown, project_path: path.in_project, agent: 0, file, current, baseline }
         })
         .collect();
     Ok(Plan {
@@ -161,6 +161,7 @@ async fn make_plan(
         suites,
         concurrency: settings.concurrency,
         timeout: settings.timeout,
+        trials: 1,
         strictness: Strictness { all_failures: settings.all_failures, fail_vacuous: settings.strict },
         fail_fast: settings.fail_fast,
         tokens: TokenSources { seed, snapshot },

@@ -860,7 +860,7 @@ prop_compose! {
         params in object(),
         result in prop::option::of(value()),
     ) -> ToolCall {
-        ToolCall { name, success, duration_ms: None, params, result }
+        ToolCall { name, success, params, result, ..ToolCall::default() }
     }
 }
 

@@ -82,6 +82,7 @@ fn trace_of(reply: &Value) -> Trace {
         usage: part("usage").map(|usage| serde_json::from_value(usage).expect("usage")),
         model: reply["model"].as_str().map(str::to_owned),
         stop_reason: None,
+        stderr: None,
         latency_ms: reply["delayMs"].as_f64().unwrap_or_default(),
     }
 }

@@ -30,6 +30,7 @@ impl Suite {
             path: path.to_owned(),
             tool_name: tool_name.to_owned(),
             tier,
+            agent: None,
             selected: lines.len(),
             lines: lines.to_vec(),
             staleness: Vec::new(),
@@ -76,6 +77,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
         error: None,
         failures: Vec::new(),
         details: CaseDetails::default(),
+        trials: None,
     }
 }
 

@@ -70,7 +70,7 @@ async fn a_switch_that_is_gone_stops_nothing() {
         drop(switch);
         let agent = Arc::new(tens(&["1", "2"]));
         let plan = plan(vec![suite("a", cases(&["1", "2"]))]);
-        let totals = run(plan, agent, &FixedClock::default(), cancelled, &mut Reporters::default()).await;
+        let totals = run(plan, vec![agent], &FixedClock::default(), cancelled, &mut Reporters::default()).await;
         let expected = if initial { (0, 2) } else { (2, 0) };
         assert_eq!((totals.passed, totals.not_run), expected);
         assert_eq!(totals.interrupted, initial);

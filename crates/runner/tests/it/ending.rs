@@ -138,9 +138,15 @@ async fn the_answer_is_kept_with_its_verdict() {
     let trace = Trace {
         response: "ok: größer".to_owned(),
         tool_calls: vec![crate::reporting::call("search"), crate::reporting::call("read")],
-        usage: Some(Usage { input_tokens: Some(3), output_tokens: Some(4), cost_usd: Some(0.25) }),
+        usage: Some(Usage {
+            input_tokens: Some(3),
+            output_tokens: Some(4),
+            cached_input_tokens: None,
+            cost_usd: Some(0.25),
+        }),
         model: Some("m-1".to_owned()),
         stop_reason: Some("final".to_owned()),
+        stderr: Some("said".to_owned()),
         latency_ms: 0.0,
     };
     let agent = FakeAgent::default().on("a", 12, Act::Answer(Box::new(trace.clone())));

@@ -32,6 +32,8 @@ fn leak() -> Trace {
         duration_ms: Some(1.0),
         params: object(json!({"auth": SECRET, format!("in-{SECRET}-key"): [{"deep": {SECRET: [1, SECRET]}}], "n": 5})),
         result: Some(json!([{SECRET: format!("{SECRET}{SECRET}")}, null, true])),
+        raw_params: Some(format!("raw {SECRET}")),
+        error: Some(format!("refused {SECRET}")),
     };
     Trace {
         response: format!("ok, your token is {SECRET}!"),
@@ -39,6 +41,7 @@ fn leak() -> Trace {
         usage: None,
         model: Some(format!("model-{SECRET}")),
         stop_reason: Some(format!("stopped at {SECRET}")),
+        stderr: Some(format!("said {SECRET}")),
         latency_ms: 0.0,
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use karat_core::assertion::{Mode, Strictness};
 use karat_core::case::{Case, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::port::{Agent, AgentError, Pending, ReportError, Reporter};
+use karat_core::port::{Agent, AgentError, Ask, Pending, ReportError, Reporter};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseResult, SuiteResult};
 use karat_core::staleness::CurrentTool;
@@ -89,6 +89,10 @@ impl Agent for FakeAgent {
         self.identity.clone()
     }
 
+    fn determinants(&self, case: &Case) -> serde_json::Map<String, serde_json::Value> {
+        [("message".to_owned(), case.input.message.as_str().into())].into_iter().collect()
+    }
+
     fn mode(&self, case: &Case) -> Mode {
         match self.behaviour(case).1 {
             Act::PanicAtMode => panic!("no verdict on {}", case.id),
@@ -98,10 +102,10 @@ impl Agent for FakeAgent {
         if self.stubbed { Mode::Stubbed } else { Mode::Endpoint }
     }
 
-    fn answer<'a>(&'a self, case: &'a Case) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         let started = Instant::now();
-        let presence = Presence::begin(&self.log, case);
-        let (delay, act) = self.behaviour(case);
+        let presence = Presence::begin(&self.log, ask.case);
+        let (delay, act) = self.behaviour(ask.case);
         if let Act::PanicAtOnce(what) = act {
             drop(presence);
             panic!("{what}");
@@ -114,7 +118,7 @@ impl Agent for FakeAgent {
             let latency_ms = started.elapsed().as_secs_f64() * 1000.0;
             match act {
                 Act::Answer(trace) => Ok(Trace { latency_ms, ..*trace }),
-                Act::Break(message, elapsed) => Err(AgentError { message, elapsed }),
+                Act::Break(message, elapsed) => Err(AgentError::new(message, elapsed)),
                 Act::Panic(what) | Act::PanicAtOnce(what) => panic!("{what}"),
                 Act::PanicAtMode => Ok(Trace { latency_ms, ..Trace::default() }),
                 Act::JudgedAfter(_) => Ok(Trace { latency_ms, response: "ok".to_owned(), ..Trace::default() }),
@@ -170,6 +174,7 @@ pub(crate) fn cases(messages: &[&str]) -> Vec<Case> {
 
 pub(crate) fn suite(tool: &str, cases: Vec<Case>) -> SuitePlan {
     SuitePlan {
+        agent: 0,
         path: format!("./evals/{tool}.golden.json"),
         project_path: format!("evals/{tool}.golden.json"),
         file: EvalFile {
@@ -191,6 +196,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         suites,
         concurrency: 1,
         timeout: Duration::from_secs(1),
+        trials: 1,
         strictness: Strictness::default(),
         fail_fast: false,
         tokens: TokenSources::default(),
@@ -242,7 +248,7 @@ pub(crate) async fn play_with(
     reporters.add(Box::new(recorder));
     let selected = plan.suites.iter().map(|suite| suite.file.cases.len()).collect::<Vec<_>>();
     let log = Arc::clone(&agent.log);
-    let totals = run(plan, Arc::new(agent), &FixedClock::default(), cancelled, &mut reporters).await;
+    let totals = run(plan, vec![Arc::new(agent)], &FixedClock::default(), cancelled, &mut reporters).await;
     let log = std::mem::take(&mut *log.lock().unwrap());
     let ran = Ran { events: events.take(), totals, errors: reporters.into_errors(), log };
     ran.check(&selected);
