@@ -1,7 +1,7 @@
 //! An agent behind an HTTP endpoint that runs its own tools.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,22 +10,12 @@ use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::trace::Trace;
 use percent_encoding::percent_decode_str;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Client, StatusCode, Url};
 use serde_json::{Map, Value};
 
 use crate::http_config::{HttpConfig, Method};
-
-/// Why no request can be made at all.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("'{url}' is not a URL: {reason}")]
-    Url { url: String, reason: String },
-    #[error("the header '{name}' cannot be sent: {reason}")]
-    Header { name: String, reason: String },
-    #[error("the HTTP client cannot be set up: {0}")]
-    Client(String),
-}
+use crate::wire::{ClientError, client, describe, header_map, read_body, shown};
 
 /// Sends each message to one URL and reads the reply.
 #[derive(Debug)]
@@ -85,18 +75,11 @@ impl HttpAgent {
     }
 
     async fn exchange(&self, message: &str) -> Result<Exchanged, String> {
-        let mut response = self.request(message).send().await.map_err(describe)?;
+        let response = self.request(message).send().await.map_err(describe)?;
         let status = response.status();
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let limit = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(describe)? {
-            if body.len() + chunk.len() > limit {
-                return Err(format!("the reply is larger than {limit} bytes ('maxResponseBytes')"));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = read_body(response, self.config.max_response_bytes).await?;
         Ok(Exchanged { status, location, body })
     }
 
@@ -166,17 +149,6 @@ impl Agent for HttpAgent {
     }
 }
 
-/// Returns what of an address can be shown: not its user, password, query and fragment, which may be secret.
-fn shown(url: &str) -> String {
-    let colon = url.find("://").filter(|colon| url.bytes().take(*colon).all(|byte| byte.is_ascii_alphanumeric()));
-    let (scheme, rest) = colon.map_or(("", url), |colon| url.split_at(colon + 3));
-    let host = rest.rsplit('@').next().unwrap_or(rest);
-    let user = &rest[..rest.len() - host.len()];
-    // An '@' behind a question mark may end a password or stand in the query: who knows.
-    let host = if user.contains(['?', '#']) { "…" } else { host.split(['?', '#']).next().unwrap_or(host) };
-    format!("{scheme}{host}")
-}
-
 fn has_user(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
@@ -184,64 +156,6 @@ fn has_user(url: &Url) -> bool {
 /// Reads the `%40` of a URL.
 fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
-fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, ClientError> {
-    let mut map = HeaderMap::new();
-    for (name, value) in headers {
-        let fail = |reason: String| ClientError::Header { name: name.clone(), reason };
-        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|error| fail(error.to_string()))?;
-        let mut value =
-            HeaderValue::from_str(value).map_err(|_| fail("its value has forbidden characters".to_owned()))?;
-        value.set_sensitive(true);
-        map.insert(header, value);
-    }
-    Ok(map)
-}
-
-fn client(url: &Url, headers: HeaderMap) -> Result<Client, ClientError> {
-    let builder = Client::builder()
-        .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
-        .default_headers(headers)
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(30));
-    let builder = match url.scheme() {
-        "https" => {
-            // Only the first call in a process sets it; that it was set before is fine.
-            rustls::crypto::ring::default_provider().install_default().ok();
-            builder
-        }
-        // The machine's certificates take a while to load, and plain HTTP needs none.
-        "http" => builder.tls_backend_preconfigured(without_certificates()?),
-        other => {
-            let reason = format!("'{other}' is neither http nor https");
-            return Err(ClientError::Url { url: shown(url.as_str()), reason });
-        }
-    };
-    builder.build().map_err(|error| ClientError::Client(describe(error)))
-}
-
-fn without_certificates() -> Result<rustls::ClientConfig, ClientError> {
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| ClientError::Client(error.to_string()))?;
-    Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-}
-
-/// Tells the whole chain of causes, without the URL, which may hold a key.
-fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(next) = cause {
-        let next_text = next.to_string();
-        if !text.contains(&next_text) {
-            let _ = write!(text, ": {next_text}");
-        }
-        cause = next.source();
-    }
-    text
 }
 
 /// Gets what an address answers, at most 64 MiB of it.

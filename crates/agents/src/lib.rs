@@ -7,9 +7,11 @@ mod http;
 mod http_config;
 mod reply;
 mod scripted;
+mod wire;
 
 pub use headers::{MissingVariable, expand_variables};
-pub use http::{ClientError, HttpAgent, fetch};
+pub use http::{HttpAgent, fetch};
 pub use http_config::{HttpConfig, Method, RequestMap, read_headers};
 pub use reply::{ResponseMap, ToolCallMap};
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
+pub use wire::ClientError;

@@ -17,6 +17,8 @@ pub struct Trace {
     pub latency_ms: f64,
     /// What a program said beside its answer.
     pub stderr: Option<String>,
+    /// What is odd about the answer and no assertion asks for, such as that it was cut off.
+    pub warnings: Vec<String>,
 }
 
 /// One call of a tool.

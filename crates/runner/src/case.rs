@@ -66,7 +66,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
                 model: trace.model,
                 stop_reason: trace.stop_reason,
                 stderr: trace.stderr,
-                warnings: verdict.warnings,
+                warnings: [trace.warnings, verdict.warnings].concat(),
             };
         }
     }

@@ -59,6 +59,7 @@ async fn each_message_has_its_reply() {
         model: Some("m".to_owned()),
         stop_reason: None,
         stderr: None,
+        warnings: Vec::new(),
         latency_ms: full.latency_ms,
     };
     assert_eq!(full, expected);

@@ -83,6 +83,7 @@ fn trace_of(reply: &Value) -> Trace {
         model: reply["model"].as_str().map(str::to_owned),
         stop_reason: None,
         stderr: None,
+        warnings: Vec::new(),
         latency_ms: reply["delayMs"].as_f64().unwrap_or_default(),
     }
 }

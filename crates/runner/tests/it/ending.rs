@@ -147,6 +147,7 @@ async fn the_answer_is_kept_with_its_verdict() {
         model: Some("m-1".to_owned()),
         stop_reason: Some("final".to_owned()),
         stderr: Some("said".to_owned()),
+        warnings: Vec::new(),
         latency_ms: 0.0,
     };
     let agent = FakeAgent::default().on("a", 12, Act::Answer(Box::new(trace.clone())));

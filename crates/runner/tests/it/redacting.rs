@@ -42,6 +42,7 @@ fn leak() -> Trace {
         model: Some(format!("model-{SECRET}")),
         stop_reason: Some(format!("stopped at {SECRET}")),
         stderr: Some(format!("said {SECRET}")),
+        warnings: vec![format!("odd {SECRET}")],
         latency_ms: 0.0,
     }
 }
