@@ -1,13 +1,14 @@
 //! An agent behind an HTTP endpoint that runs its own tools.
 
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, Pending};
+use karat_core::port::{Agent, AgentError, Ask, Pending, Waiting};
 use karat_core::trace::Trace;
 use percent_encoding::percent_decode_str;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
@@ -15,6 +16,8 @@ use reqwest::{Client, StatusCode, Url};
 use serde_json::{Map, Value};
 
 use crate::http_config::{HttpConfig, Method};
+use crate::retry::{Retries, Trouble, TryError};
+use crate::throttle::Throttle;
 use crate::wire::{ClientError, client, describe, header_map, read_body, shown};
 
 /// Sends each message to one URL and reads the reply.
@@ -24,6 +27,8 @@ pub struct HttpAgent {
     url: Url,
     content_type: HeaderValue,
     config: HttpConfig,
+    /// None where a second try could act twice.
+    retries: Option<(Retries, Arc<Throttle>)>,
 }
 
 impl HttpAgent {
@@ -39,7 +44,13 @@ impl HttpAgent {
         let content_type = headers.get(CONTENT_TYPE).cloned();
         let content_type = content_type.unwrap_or_else(|| HeaderValue::from_static("application/json"));
         let client = client(&parsed, headers)?;
-        Ok(Self { client, url: parsed, content_type, config })
+        Ok(Self { client, url: parsed, content_type, config, retries: None })
+    }
+
+    /// Tries again so often when the agent cannot be reached, breaks down or is asked too much.
+    #[must_use]
+    pub fn with_retries(self, most: u32, throttle: Arc<Throttle>) -> Self {
+        Self { retries: (most > 0).then_some((Retries { most }, throttle)), ..self }
     }
 
     /// Returns the secrets that the URL holds, in every spelling in which they are sent.
@@ -74,13 +85,33 @@ impl HttpAgent {
         request
     }
 
-    async fn exchange(&self, message: &str) -> Result<Exchanged, String> {
-        let response = self.request(message).send().await.map_err(describe)?;
-        let status = response.status();
+    async fn exchange(&self, message: &str) -> Result<Exchanged, TryError> {
+        let start = Instant::now();
+        let timed = |error: TryError| TryError { elapsed: start.elapsed(), ..error };
+        let sent = self.request(message).send().await;
+        let response = sent.map_err(|error| timed(TryError::unreached(describe(error))))?;
+        let (status, trouble) = (response.status(), Trouble::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body = read_body(response, self.config.max_response_bytes).await?;
-        Ok(Exchanged { status, location, body })
+        let body = read_body(response, self.config.max_response_bytes).await.map_err(|error| timed(error.into()))?;
+        Ok(Exchanged { status, trouble, location, body, elapsed: start.elapsed() })
+    }
+
+    async fn exchange_again(
+        &self,
+        message: &str,
+        retries: Retries,
+        throttle: &Throttle,
+        waiting: &dyn Waiting,
+    ) -> Result<Exchanged, TryError> {
+        let attempt = async || {
+            let exchanged = self.exchange(message).await?;
+            match exchanged.accepted() {
+                Err(message) if exchanged.trouble != Trouble::Lasting => Err(TryError::new(message, exchanged.trouble)),
+                _ => Ok(exchanged),
+            }
+        };
+        retries.run(throttle, waiting, || Box::pin(attempt())).await
     }
 
     fn read(&self, exchanged: &Exchanged) -> Result<Trace, String> {
@@ -97,8 +128,10 @@ impl HttpAgent {
 /// What came back over the wire.
 struct Exchanged {
     status: StatusCode,
+    trouble: Trouble,
     location: Option<String>,
     body: Vec<u8>,
+    elapsed: Duration,
 }
 
 impl Exchanged {
@@ -137,13 +170,15 @@ impl Agent for HttpAgent {
 
     fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
-            let start = Instant::now();
-            let exchanged = self.exchange(&ask.case.input.message).await;
-            let elapsed = start.elapsed();
-            let trace = exchanged.and_then(|exchanged| self.read(&exchanged));
-            match trace {
-                Ok(trace) => Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }),
-                Err(message) => Err(AgentError::new(message, elapsed)),
+            let message = &ask.case.input.message;
+            let exchanged = match &self.retries {
+                None => self.exchange(message).await,
+                Some((retries, throttle)) => self.exchange_again(message, *retries, throttle, ask.waiting).await,
+            };
+            let exchanged = exchanged.map_err(|error| AgentError::new(error.message, error.elapsed))?;
+            match self.read(&exchanged) {
+                Ok(trace) => Ok(Trace { latency_ms: exchanged.elapsed.as_secs_f64() * 1000.0, ..trace }),
+                Err(message) => Err(AgentError::new(message, exchanged.elapsed)),
             }
         })
     }
@@ -162,7 +197,8 @@ fn decoded(text: &str) -> String {
 pub async fn fetch(url: &str, headers: &[(String, String)]) -> Result<Vec<u8>, String> {
     let config = HttpConfig { method: Method::Get, max_response_bytes: 64 * 1024 * 1024, ..HttpConfig::default() };
     let agent = HttpAgent::new(url, headers, config).map_err(|error| error.to_string())?;
-    let Exchanged { status, location, body } = agent.exchange("").await?;
+    let exchanged = agent.exchange("").await.map_err(|error| error.message)?;
+    let Exchanged { status, location, body, .. } = exchanged;
     if status.is_success() {
         return Ok(body);
     }

@@ -2,16 +2,28 @@
 //!
 //! Owns the wire to the agent and the reading of its replies, and must never judge them.
 
+mod budget;
 mod headers;
 mod http;
 mod http_config;
+mod model;
+mod price;
 mod reply;
+mod retry;
 mod scripted;
+mod throttle;
 mod wire;
 
+pub use budget::Budget;
 pub use headers::{MissingVariable, expand_variables};
 pub use http::{HttpAgent, fetch};
 pub use http_config::{HttpConfig, Method, RequestMap, read_headers};
+pub use model::{
+    AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
+    ProviderConfig, ToolExecution,
+};
+pub use price::Price;
 pub use reply::{ResponseMap, ToolCallMap};
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
+pub use throttle::Throttle;
 pub use wire::ClientError;

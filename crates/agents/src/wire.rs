@@ -86,13 +86,22 @@ pub(crate) fn describe(error: reqwest::Error) -> String {
     text
 }
 
+/// Why a body was not received.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the reply is larger than {0} bytes ('maxResponseBytes')")]
+    TooLarge(u64),
+    #[error("{0}")]
+    Broken(String),
+}
+
 /// Receives a body, but no more of it than is allowed.
-pub(crate) async fn read_body(mut response: Response, most: u64) -> Result<Vec<u8>, String> {
+pub(crate) async fn read_body(mut response: Response, most: u64) -> Result<Vec<u8>, BodyError> {
     let limit = usize::try_from(most).unwrap_or(usize::MAX);
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(describe)? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| BodyError::Broken(describe(error)))? {
         if body.len() + chunk.len() > limit {
-            return Err(format!("the reply is larger than {limit} bytes ('maxResponseBytes')"));
+            return Err(BodyError::TooLarge(most));
         }
         body.extend_from_slice(&chunk);
     }

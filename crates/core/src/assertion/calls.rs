@@ -36,10 +36,12 @@ fn stubbed(evidence: Evidence<'_>) -> Check {
     let stubs = evidence.case.stubs.as_ref();
     let unknown =
         evidence.trace.tool_calls.iter().find(|call| !stubs.is_some_and(|stubs| stubs.contains_key(&call.name)));
-    match unknown {
-        Some(call) => {
-            Check::Failed(format!("expected only stubbed tools to be called but '{}' has no stub", call.name))
-        }
+    if let Some(call) = unknown {
+        return Check::Failed(format!("expected only stubbed tools to be called but '{}' has no stub", call.name));
+    }
+    // No stub could answer this one.
+    match evidence.trace.tool_calls.iter().find(|call| call.raw_params.is_some()) {
+        Some(call) => Check::Failed(format!("expected readable arguments but those of '{}' are no JSON", call.name)),
         None => Check::Held,
     }
 }

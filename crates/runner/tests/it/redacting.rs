@@ -79,12 +79,15 @@ async fn a_secret_is_masked_in_every_text_of_every_event() {
                 "name": "use-***",
                 "durationMs": 1.0,
                 "params": {"auth": "***", "in-***-key": [{"deep": {"***": [1, "***"]}}], "n": 5},
+                "rawParams": "raw ***",
                 "result": [{"***": "******"}, null, true],
+                "error": "refused ***",
             }],
             "usage": null,
             "model": "model-***",
             "stopReason": "stopped at ***",
-            "warnings": ["noToolErrors: the agent does not say whether 'use-***' succeeded"],
+            "stderr": "said ***",
+            "warnings": ["odd ***", "noToolErrors: the agent does not say whether 'use-***' succeeded"],
         })
     );
     assert_eq!(ran.case("breaks").error.as_deref(), Some("refused ***"));
@@ -95,6 +98,7 @@ async fn a_secret_is_masked_in_every_text_of_every_event() {
         [
             "checks were skipped for 1 token without a value: {{seed:***}}",
             "noToolErrors: the agent does not say whether 'use-***' succeeded",
+            "odd ***",
         ]
     );
 }

@@ -1,0 +1,194 @@
+//! Makes calls to a model: paced, tried again, paid for, timed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use karat_core::port::{AgentError, ChatPrompt, Wait, Waiting};
+use karat_core::trace::Usage;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Url};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::provider::{Api, Provider};
+use super::turn::Turn;
+use super::{anthropic, openai};
+use crate::budget::{Budget, Experience};
+use crate::price::Price;
+use crate::retry::{Retries, Trouble, TryError};
+use crate::throttle::Throttle;
+use crate::wire::{ClientError, client, describe, header_map, read_body, shown};
+
+/// How a model is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Parameters {
+    pub temperature: Option<f64>,
+    pub seed: Option<i64>,
+    pub max_output_tokens: Option<u64>,
+}
+
+/// What a client needs beside its provider.
+#[derive(Debug)]
+pub struct ModelSettings {
+    pub parameters: Parameters,
+    /// How often a call is tried again.
+    pub max_retries: u32,
+    pub max_response_bytes: u64,
+    pub price: Option<Price>,
+    /// Shared by all models of a provider.
+    pub throttle: Arc<Throttle>,
+    /// Shared by all models of a run.
+    pub budget: Arc<Budget>,
+}
+
+/// A model that can be called.
+#[derive(Debug)]
+pub struct ModelClient {
+    provider: Provider,
+    model: String,
+    url: Url,
+    client: Client,
+    settings: ModelSettings,
+    experience: Experience,
+}
+
+/// A call that was answered.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) turn: Turn,
+    /// What the turn used and, where a price is known, cost.
+    pub(super) usage: Option<Usage>,
+    /// Of the try that was answered.
+    pub(super) latency: Duration,
+}
+
+impl ModelClient {
+    /// Prepares the connection pool.
+    pub fn new(provider: Provider, model: String, settings: ModelSettings) -> Result<Self, ClientError> {
+        let (url, mut headers) = match provider.api {
+            Api::Openai => {
+                (openai::url(&provider.base_url), provider.key.as_deref().map(openai::headers).unwrap_or_default())
+            }
+            Api::Anthropic => (anthropic::url(&provider.base_url), anthropic::headers(provider.key.as_deref())),
+        };
+        let url = Url::parse(&url).map_err(|error| ClientError::Url { url: shown(&url), reason: error.to_string() })?;
+        // What a person configured wins.
+        headers.extend(provider.headers.iter().cloned());
+        let client = client(&url, header_map(&headers)?)?;
+        Ok(Self { provider, model, url, client, settings, experience: Experience::default() })
+    }
+
+    /// Returns `KIND:MODEL`.
+    pub fn identity(&self) -> String {
+        format!("{}:{}", self.provider.name, self.model)
+    }
+
+    pub(super) fn api(&self) -> Api {
+        self.provider.api
+    }
+
+    /// Returns how the model is asked, for whoever wants to repeat it.
+    pub(super) fn parameters(&self) -> Map<String, Value> {
+        let Parameters { temperature, seed, max_output_tokens } = self.settings.parameters;
+        let mut named = Map::new();
+        named.insert("model".to_owned(), self.model.as_str().into());
+        named.insert("baseUrl".to_owned(), self.provider.base_url.as_str().into());
+        named.extend(temperature.map(|value| ("temperature".to_owned(), value.into())));
+        // Anthropic's models take none.
+        let seed = seed.filter(|_| self.provider.api == Api::Openai);
+        named.extend(seed.map(|value| ("seed".to_owned(), value.into())));
+        named.extend(max_output_tokens.map(|value| ("maxOutputTokens".to_owned(), value.into())));
+        named
+    }
+
+    /// Begins a conversation.
+    pub(super) fn first_messages(&self, system: Option<&str>, user: &str) -> Vec<Value> {
+        match self.provider.api {
+            Api::Openai => openai::first_messages(system, user),
+            Api::Anthropic => anthropic::first_messages(user),
+        }
+    }
+
+    /// Asks for the next turn.
+    pub(super) async fn ask(
+        &self,
+        system: Option<&str>,
+        messages: &[Value],
+        tools: Option<&RawValue>,
+        prompt: Option<&ChatPrompt>,
+        waiting: &dyn Waiting,
+    ) -> Result<Answered, AgentError> {
+        let parameters = self.settings.parameters;
+        let body = match self.provider.api {
+            Api::Openai => openai::body(&self.provider, &self.model, parameters, messages, tools, prompt),
+            Api::Anthropic => anthropic::body(&self.model, parameters, system, messages, tools, prompt),
+        };
+        let body = body.map_err(|error| AgentError::new(error.to_string(), Duration::ZERO))?;
+        self.call(body, waiting).await
+    }
+
+    async fn call(&self, body: Vec<u8>, waiting: &dyn Waiting) -> Result<Answered, AgentError> {
+        let ModelSettings { budget, price, throttle, max_retries, .. } = &self.settings;
+        let bytes = body.len();
+        let wait = Wait::begin(waiting);
+        let reservation = budget.reserve(&self.experience, price.as_ref(), bytes).await;
+        drop(wait);
+        let ending = |message: String| AgentError { message, elapsed: Duration::ZERO, ends_run: true };
+        let reservation = reservation.map_err(|used_up| ending(used_up.message))?;
+        let retries = Retries { most: *max_retries };
+        let called = retries.run(throttle, waiting, || self.attempt(&body)).await;
+        let (turn, latency) = called.map_err(|error| AgentError::new(error.message, error.elapsed))?;
+        let usage = turn.usage.clone().map(|usage| {
+            let cost_usd = price.as_ref().and_then(|price| price.of(&usage));
+            Usage { cost_usd, ..usage }
+        });
+        match &usage {
+            Some(used @ Usage { cost_usd: Some(cost), .. }) => {
+                reservation.settle(&self.experience, used, *cost, bytes);
+            }
+            _ if budget.is_limited() => {
+                let message = "the reply does not say how many tokens it used, so 'maxCostUsd' cannot be kept";
+                return Err(ending(message.to_owned()));
+            }
+            _ => {}
+        }
+        Ok(Answered { turn, usage, latency })
+    }
+
+    /// Makes one try.
+    async fn attempt(&self, body: &[u8]) -> Result<(Turn, Duration), TryError> {
+        let start = Instant::now();
+        let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+        let sent = request.body(body.to_vec()).send().await;
+        let response = sent.map_err(|error| TryError::unreached(describe(error)))?;
+        let status = response.status();
+        let trouble = Trouble::of(&response);
+        let read = read_body(response, self.settings.max_response_bytes).await;
+        let latency = start.elapsed();
+        if !status.is_success() {
+            let said = read.as_deref().map(error_text).unwrap_or_default();
+            let colon = if said.is_empty() { "" } else { ": " };
+            let message = format!("{} answered HTTP {status}{colon}{said}", self.provider.name);
+            return Err(TryError::new(message, trouble));
+        }
+        let body = read?;
+        let reply: Value = serde_json::from_slice(&body).map_err(|error| {
+            TryError::lasting(format!("the reply is no JSON ({error}): {}", String::from_utf8_lossy(&body)))
+        })?;
+        let turn = match self.provider.api {
+            Api::Openai => openai::read(&reply),
+            Api::Anthropic => anthropic::read(&reply),
+        };
+        Ok((turn.map_err(TryError::lasting)?, latency))
+    }
+}
+
+/// Returns what an error's body says, or all of it.
+fn error_text(body: &[u8]) -> String {
+    let value: Option<Value> = serde_json::from_slice(body).ok();
+    let said = value.as_ref().and_then(|value| {
+        let error = value.get("error")?;
+        error.get("message").or(Some(error)).and_then(Value::as_str)
+    });
+    said.map_or_else(|| String::from_utf8_lossy(body).trim().to_owned(), str::to_owned)
+}

@@ -1,0 +1,187 @@
+//! Chat completions, as `OpenAI` and many others speak them.
+
+use karat_core::port::ChatPrompt;
+use karat_core::registry::Tool;
+use karat_core::source::type_name;
+use karat_core::trace::Usage;
+use reqwest::header::AUTHORIZATION;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::client::Parameters;
+use super::provider::Provider;
+use super::turn::{Arguments, Call, CallResult, Turn, tokens};
+
+/// Returns where a provider of this kind is asked.
+pub(super) fn url(base: &str) -> String {
+    format!("{}/chat/completions", base.trim_end_matches('/'))
+}
+
+pub(super) fn headers(key: &str) -> Vec<(String, String)> {
+    vec![(AUTHORIZATION.to_string(), format!("Bearer {key}"))]
+}
+
+/// Returns the tools as they are offered.
+pub(super) fn tools(tools: &[Tool]) -> Vec<Value> {
+    let empty = || json!({"type": "object", "properties": {}});
+    let offer = |tool: &Tool| {
+        let mut function = json!({"name": tool.name});
+        if let Some(description) = &tool.description {
+            function["description"] = description.as_str().into();
+        }
+        function["parameters"] = tool.input_schema.clone().unwrap_or_else(empty);
+        json!({"type": "function", "function": function})
+    };
+    tools.iter().map(offer).collect()
+}
+
+pub(super) fn first_messages(system: Option<&str>, user: &str) -> Vec<Value> {
+    let system = system.map(|system| json!({"role": "system", "content": system}));
+    system.into_iter().chain([json!({"role": "user", "content": user})]).collect()
+}
+
+#[derive(Serialize)]
+struct Body<'b> {
+    model: &'b str,
+    messages: &'b [Value],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'b RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
+}
+
+/// Writes a request for the next turn.
+pub(super) fn body(
+    provider: &Provider,
+    model: &str,
+    parameters: Parameters,
+    messages: &[Value],
+    tools: Option<&RawValue>,
+    prompt: Option<&ChatPrompt>,
+) -> serde_json::Result<Vec<u8>> {
+    // OpenAI's newer models refuse the old name, and other servers know only that.
+    let is_openai = provider.name == "openai";
+    let format = |prompt: &ChatPrompt| {
+        json!({
+            "type": "json_schema",
+            "json_schema": {"name": prompt.name, "schema": prompt.schema, "strict": true},
+        })
+    };
+    serde_json::to_vec(&Body {
+        model,
+        messages,
+        tools,
+        temperature: parameters.temperature,
+        seed: parameters.seed,
+        max_completion_tokens: parameters.max_output_tokens.filter(|_| is_openai),
+        max_tokens: parameters.max_output_tokens.filter(|_| !is_openai),
+        response_format: prompt.map(format),
+    })
+}
+
+/// Reads a reply.
+pub(super) fn read(reply: &Value) -> Result<Turn, String> {
+    let choice = reply.pointer("/choices/0").ok_or_else(|| missing("choices", reply))?;
+    let message = choice.get("message").filter(|message| message.is_object());
+    let message = message.ok_or_else(|| missing("choices[0].message", reply))?;
+    let text = read_text(message.get("content"))?;
+    let written = match message.get("tool_calls") {
+        None | Some(Value::Null) => &[][..],
+        Some(Value::Array(calls)) => calls.as_slice(),
+        Some(other) => return Err(format!("the reply's 'tool_calls' is {}, not an array", type_name(other))),
+    };
+    let calls = written.iter().enumerate().map(read_call).collect::<Result<Vec<_>, _>>()?;
+    let refusal = message.get("refusal").and_then(Value::as_str).filter(|refusal| !refusal.is_empty());
+    let cut_off = match choice.get("finish_reason").and_then(Value::as_str) {
+        Some("length") => Some("the answer was cut off at its longest".to_owned()),
+        Some("content_filter") => Some("the provider's content filter cut the answer off".to_owned()),
+        _ => refusal.map(|refusal| format!("the model refused: {refusal}")),
+    };
+    Ok(Turn {
+        message: assistant(message, &calls),
+        // A refusal is what the user would read.
+        text: if text.is_empty() { refusal.unwrap_or_default().to_owned() } else { text },
+        calls,
+        usage: reply.get("usage").and_then(read_usage),
+        model: reply.get("model").and_then(Value::as_str).map(str::to_owned),
+        cut_off,
+    })
+}
+
+fn missing(what: &str, reply: &Value) -> String {
+    format!("the reply has no '{what}': {reply}")
+}
+
+fn read_text(content: Option<&Value>) -> Result<String, String> {
+    match content {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
+            Ok(texts.collect())
+        }
+        Some(other) => Err(format!("the reply's 'content' is {}, not a text", type_name(other))),
+    }
+}
+
+fn read_call((index, call): (usize, &Value)) -> Result<Call, String> {
+    let function = call.get("function").ok_or_else(|| format!("the reply's tool call has no 'function': {call}"))?;
+    let name = function.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| format!("the reply's tool call has no name: {call}"))?;
+    let arguments = match function.get("arguments") {
+        None | Some(Value::Null) => Arguments::Object(serde_json::Map::new()),
+        Some(Value::String(text)) => Arguments::parse(text),
+        // Some servers send the object itself.
+        Some(Value::Object(map)) => Arguments::Object(map.clone()),
+        Some(other) => Arguments::Unreadable(other.to_string()),
+    };
+    let id = call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
+    Ok(Call { id: id.map_or_else(|| format!("call_{index}"), str::to_owned), name: name.to_owned(), arguments })
+}
+
+/// Returns the model's message with what every server takes back, and nothing else.
+fn assistant(message: &Value, calls: &[Call]) -> Value {
+    let mut back = json!({"role": "assistant", "content": message.get("content").cloned().unwrap_or(Value::Null)});
+    let arguments = |arguments: &Arguments| match arguments {
+        Arguments::Object(map) => Value::Object(map.clone()).to_string(),
+        Arguments::Unreadable(text) => text.clone(),
+    };
+    if !calls.is_empty() {
+        let calls = calls.iter().map(|call| {
+            let function = json!({"name": call.name, "arguments": arguments(&call.arguments)});
+            json!({"id": call.id, "type": "function", "function": function})
+        });
+        back["tool_calls"] = calls.collect();
+    }
+    back
+}
+
+fn read_usage(usage: &Value) -> Option<Usage> {
+    let usage = usage.as_object().map(|_| usage)?;
+    Some(Usage {
+        input_tokens: tokens(usage, "prompt_tokens"),
+        output_tokens: tokens(usage, "completion_tokens"),
+        cached_input_tokens: usage.get("prompt_tokens_details").and_then(|details| tokens(details, "cached_tokens")),
+        cost_usd: None,
+    })
+}
+
+/// Returns the messages that answer a turn's calls.
+pub(super) fn results(results: &[CallResult]) -> Vec<Value> {
+    let answer = |result: &CallResult| json!({"role": "tool", "tool_call_id": result.id, "content": result.text});
+    results.iter().map(answer).collect()
+}
+
+/// Reads the answer to a prompt with a schema.
+pub(super) fn structured(turn: &Turn) -> Result<Value, String> {
+    serde_json::from_str(&turn.text).map_err(|error| format!("the answer is no JSON ({error}): {}", turn.text))
+}
