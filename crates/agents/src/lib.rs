@@ -1,8 +1,9 @@
-//! Who answers a case: HTTP endpoints and scripts.
+//! Who answers a case: HTTP endpoints, programs and scripts.
 //!
 //! Owns the wire to the agent and the reading of its replies, and must never judge them.
 
 mod budget;
+mod command;
 mod headers;
 mod http;
 mod http_config;
@@ -15,6 +16,7 @@ mod throttle;
 mod wire;
 
 pub use budget::Budget;
+pub use command::{CommandAgent, CommandError};
 pub use headers::{MissingVariable, expand_variables};
 pub use http::{HttpAgent, fetch};
 pub use http_config::{HttpConfig, Method, RequestMap, read_headers};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_agents::{HttpAgent, ScriptedAgent, expand_variables};
+use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, expand_variables};
 use karat_core::exit::ExitStatus;
 use karat_core::port::Agent;
 use karat_core::redact::Redactor;
@@ -49,12 +49,32 @@ pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<A
                 }
             }
         }
+        Some(("command", command)) => {
+            let agent = CommandAgent::new(command, &settings.root, settings.agent.clone())
+                .map_err(|error| Failure::invalid(error.to_string()))?;
+            learn_arguments(agent.arguments(), &mut settings.redactor);
+            printer.keep_secret(settings.redactor.clone());
+            Ok(Arc::new(agent))
+        }
         Some((kind, _)) if MODEL_KINDS.contains(&kind) => {
             Err(Failure::invalid(format!("'{kind}:' agents are not supported yet: give the URL of an agent")))
         }
         _ => Err(Failure::invalid(format!(
-            "'{text}' is no agent: expected a URL (http://…, https://…) or scripted:FILE"
+            "'{text}' is no agent: expected a URL (http://…, https://…), command:PROGRAM or scripted:FILE"
         ))),
+    }
+}
+
+/// Takes note of secrets on a command line: `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`.
+fn learn_arguments(arguments: &[String], redactor: &mut Redactor) {
+    let mut learn = |name: &str, value: &str| redactor.learn(name, &Value::from(value));
+    for argument in arguments {
+        if let Some((name, value)) = argument.split_once('=') {
+            learn(name, value);
+        }
+    }
+    for pair in arguments.windows(2).filter(|pair| pair[0].starts_with('-') && !pair[1].starts_with('-')) {
+        learn(&pair[0], &pair[1]);
     }
 }
 

@@ -68,10 +68,10 @@ pub(crate) struct ConfigArgs {
     /// Read this configuration instead of the nearest karat.json
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The agent: a URL, or scripted:FILE
+    /// The agent: a URL, command:PROGRAM ARGS, or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
-    /// How an HTTP agent is asked, as JSON: method, headers, request, response, maxResponseBytes
+    /// How an HTTP agent or a program is asked, as JSON: method, headers, request, response, maxResponseBytes
     #[arg(long, value_name = "JSON")]
     pub(crate) agent: Option<String>,
     /// Where {{seed:…}} tokens come from [default: evals/seed-manifest.json]
@@ -200,7 +200,7 @@ pub(crate) struct DiffArgs {
 pub(crate) struct InitArgs {
     /// The project's folder [default: the current one]
     pub(crate) folder: Option<PathBuf>,
-    /// The agent: a URL, or scripted:FILE
+    /// The agent: a URL, command:PROGRAM ARGS, or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
     /// The first tool to test

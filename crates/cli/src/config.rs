@@ -18,9 +18,9 @@ pub(crate) struct ConfigFile {
     /// Where this file's schema is, for editors.
     #[serde(rename = "$schema")]
     pub(crate) schema: Option<String>,
-    /// The agent: a URL, or `scripted:FILE`.
+    /// The agent: a URL, `command:PROGRAM ARGS`, or `scripted:FILE`.
     pub(crate) agent_endpoint: Option<String>,
-    /// How an HTTP agent is asked and its reply read.
+    /// How an HTTP agent or a program is asked and its reply read.
     pub(crate) agent: Option<HttpConfig>,
     /// Where `{{seed:…}}` tokens come from.
     pub(crate) seed_manifest_path: Option<String>,

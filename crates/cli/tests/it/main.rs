@@ -4,6 +4,8 @@
 
 mod architecture;
 mod check;
+#[cfg(target_os = "linux")]
+mod command;
 mod conformance;
 mod diff;
 mod generated;
