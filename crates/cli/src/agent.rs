@@ -9,7 +9,7 @@ use karat_core::redact::Redactor;
 use serde_json::Value;
 
 use crate::diagnostic::print_findings;
-use crate::environment::variable;
+use crate::environment::Variables;
 use crate::failure::Failure;
 use crate::load::read_text;
 use crate::printer::Printer;
@@ -27,7 +27,7 @@ pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<A
     };
     let text = endpoint.value.as_str();
     if text.starts_with("http://") || text.starts_with("https://") {
-        let headers = fill_headers(&settings.agent.headers, &mut settings.redactor)?;
+        let headers = fill_headers(&settings.agent.headers, &settings.variables, &mut settings.redactor)?;
         printer.keep_secret(settings.redactor.clone());
         let agent = HttpAgent::new(text, &headers, settings.agent.clone())
             .map_err(|error| Failure::invalid(error.to_string()))?;
@@ -85,10 +85,11 @@ pub(crate) fn is_model(endpoint: &str) -> bool {
 
 pub(crate) fn fill_headers(
     headers: &std::collections::BTreeMap<String, String>,
+    variables: &Variables,
     redactor: &mut Redactor,
 ) -> Result<Vec<(String, String)>, Failure> {
     let fill = |(name, value): (&String, &String)| {
-        let expanded = expand_variables(value, &variable)
+        let expanded = expand_variables(value, &|name| variables.get(name))
             .map_err(|error| Failure::invalid(format!("the header '{name}' cannot be sent: {error}")))?;
         expanded.secrets.iter().for_each(|secret| redactor.add(secret));
         Ok((name.clone(), expanded.text))

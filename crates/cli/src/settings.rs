@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::args::ConfigArgs;
 use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
-use crate::environment::{Environment, variable};
+use crate::environment::{Environment, Variables};
 use crate::failure::Failure;
 use crate::load::read_text;
 use crate::printer::Printer;
@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
     pub(crate) fail_fast: bool,
+    /// What headers and keys name.
+    pub(crate) variables: Variables,
     /// What must not be written anywhere; grows when header variables are filled in.
     pub(crate) redactor: Redactor,
 }
@@ -71,17 +73,19 @@ impl Settings {
         printer: &Printer,
     ) -> Result<Self, Failure> {
         let here = &environment.current_dir;
-        let args = &args.over_variables(&variable)?;
-        let config_path = match &args.config {
+        let named = args.config.clone().or_else(|| environment.config.clone());
+        let config_path = match named {
             Some(path) => Some(here.join(path)),
             None => find_config(paths, here),
         };
+        let root = config_path.as_deref().and_then(Path::parent).unwrap_or(here).to_path_buf();
         let mut redactor = Redactor::default();
+        let variables = read_variables(&root, &mut redactor, printer)?;
+        let args = &args.over_variables(&|name| variables.get(name))?;
         let file = match &config_path {
             Some(path) => read_config(path, &mut redactor, printer)?,
             None => ConfigFile::default(),
         };
-        let root = config_path.as_deref().and_then(Path::parent).unwrap_or(here).to_path_buf();
         let resolver = Resolver { root: &root, here };
         let agent = match &args.agent {
             Some(text) => read_flag("agent", text, HttpConfig::read, &mut redactor)?,
@@ -118,6 +122,7 @@ impl Settings {
             strict: args.strict.or(file.strict).unwrap_or_default(),
             all_failures: args.all_failures.or(file.all_failures).unwrap_or_default(),
             fail_fast: args.fail_fast.or(file.fail_fast).unwrap_or_default(),
+            variables,
             redactor,
             root,
         })
@@ -139,6 +144,16 @@ fn find_config(paths: &[PathBuf], here: &Path) -> Option<PathBuf> {
         })
     });
     common.as_deref().and_then(nearest).or_else(|| nearest(here))
+}
+
+fn read_variables(root: &Path, redactor: &mut Redactor, printer: &Printer) -> Result<Variables, Failure> {
+    let variables = Variables::of_project(root)?;
+    variables.learn(redactor);
+    printer.keep_secret(redactor.clone());
+    if variables.is_in_file("KARAT_CONFIG") {
+        printer.warn("KARAT_CONFIG in .env has no effect: where .env is depends on it");
+    }
+    Ok(variables)
 }
 
 fn read_config(path: &Path, redactor: &mut Redactor, printer: &Printer) -> Result<ConfigFile, Failure> {

@@ -11,6 +11,7 @@ use tokio::process::Command;
 
 use crate::agent::fill_headers;
 use crate::config::SnapshotSource;
+use crate::environment::Variables;
 use crate::failure::Failure;
 use crate::load::{parse_json, read_text};
 use crate::settings::Anchored;
@@ -19,6 +20,7 @@ use crate::settings::Anchored;
 pub(crate) async fn capture(
     source: &Anchored<SnapshotSource>,
     timeout: Duration,
+    variables: &Variables,
     redactor: &mut Redactor,
 ) -> Result<Value, Failure> {
     let capturing = async {
@@ -29,7 +31,7 @@ pub(crate) async fn capture(
             }
             SnapshotSource::Command { command } => run_command(command, source, redactor).await,
             SnapshotSource::Url { url, headers } => {
-                let headers = fill_headers(headers, redactor)?;
+                let headers = fill_headers(headers, variables, redactor)?;
                 let body = fetch(url, &headers)
                     .await
                     .map_err(|error| Failure::invalid(format!("cannot capture the snapshot: {error}")))?;

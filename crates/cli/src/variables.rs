@@ -18,7 +18,7 @@ impl ConfigArgs {
         let has_snapshot = flags.snapshot.is_some() || flags.snapshot_file.is_some();
         let has_baseline = flags.baseline.is_some() || flags.baseline_run_id.is_some();
         Ok(Self {
-            config: flags.config.or_else(|| path("CONFIG")),
+            config: flags.config,
             agent_endpoint: flags.agent_endpoint.or_else(|| text("AGENT_ENDPOINT")),
             agent: flags.agent.or_else(|| text("AGENT")),
             seed_manifest_path: flags.seed_manifest_path.or_else(|| path("SEED_MANIFEST_PATH")),

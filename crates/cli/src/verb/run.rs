@@ -144,7 +144,7 @@ async fn make_plan(
     let registry = read_registry(&settings.tool_registry, printer)?;
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
     let snapshot = match &settings.snapshot {
-        Some(source) => Some(capture(source, settings.timeout, &mut settings.redactor).await?),
+        Some(source) => Some(capture(source, settings.timeout, &settings.variables, &mut settings.redactor).await?),
         None => None,
     };
     printer.keep_secret(settings.redactor.clone());

@@ -8,6 +8,7 @@ mod check;
 mod command;
 mod conformance;
 mod diff;
+mod dotenv;
 mod generated;
 mod hostile;
 mod init;
