@@ -2,46 +2,50 @@
 
 use std::sync::Arc;
 
-use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, expand_variables};
+use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, Throttle, ToolExecution, expand_variables};
 use karat_core::exit::ExitStatus;
 use karat_core::port::Agent;
 use karat_core::redact::Redactor;
+use karat_core::registry::Registry;
 use serde_json::Value;
 
 use crate::diagnostic::print_findings;
 use crate::environment::Variables;
 use crate::failure::Failure;
 use crate::load::read_text;
+use crate::model::{Models, is_model, no_agent};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
-/// The kinds of agents beside URLs that are known; some only by name as yet.
-const MODEL_KINDS: [&str; 2] = ["openai", "anthropic"];
-
 /// Prepares the agent; header variables are filled in here and kept secret from here on.
-pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<Arc<dyn Agent>, Failure> {
-    let Some(endpoint) = &settings.agent_endpoint else {
+pub(crate) fn make_agent(
+    settings: &mut Settings,
+    registry: Option<&Registry>,
+    printer: &Printer,
+) -> Result<Arc<dyn Agent>, Failure> {
+    let Some(endpoint) = settings.agent_endpoint.clone() else {
         return Err(Failure::invalid("no agent to ask")
             .hint("set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:3000/chat")
             .hint("without an agent, scripted:FILE answers from a file"));
     };
-    let text = endpoint.value.as_str();
+    let text = endpoint.value.clone();
     if text.starts_with("http://") || text.starts_with("https://") {
         let headers = fill_headers(&settings.agent.headers, &settings.variables, &mut settings.redactor)?;
         printer.keep_secret(settings.redactor.clone());
-        let agent = HttpAgent::new(text, &headers, settings.agent.clone())
+        let agent = HttpAgent::new(&text, &headers, settings.agent.clone())
             .map_err(|error| Failure::invalid(error.to_string()))?;
         // A URL's secrets may be spelled in another way once it was parsed and sent.
         settings.redactor.learn("agentEndpoint", &Value::from(agent.identity()));
         agent.credentials().iter().for_each(|secret| settings.redactor.add(secret));
         printer.keep_secret(settings.redactor.clone());
-        return Ok(Arc::new(agent));
+        let throttle = Arc::new(Throttle::new(settings.concurrency, None));
+        return Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)));
     }
     match text.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
             let path = endpoint.base.join(file);
             let script = read_text(&path, "the script")?;
-            match ScriptedAgent::read(&script, text.to_owned()) {
+            match ScriptedAgent::read(&script, text.clone()) {
                 Ok(agent) => Ok(Arc::new(agent)),
                 Err(error) => {
                     print_findings(file, &script, &error.findings, printer);
@@ -56,12 +60,12 @@ pub(crate) fn make_agent(settings: &mut Settings, printer: &Printer) -> Result<A
             printer.keep_secret(settings.redactor.clone());
             Ok(Arc::new(agent))
         }
-        Some((kind, _)) if MODEL_KINDS.contains(&kind) => {
-            Err(Failure::invalid(format!("'{kind}:' agents are not supported yet: give the URL of an agent")))
+        _ if is_model(&text, settings) => {
+            let mut models = Models::new(settings, false);
+            let agent = models.agent(&text, settings, registry, ToolExecution::Stubs, printer)?;
+            Ok(Arc::new(agent))
         }
-        _ => Err(Failure::invalid(format!(
-            "'{text}' is no agent: expected a URL (http://…, https://…), command:PROGRAM or scripted:FILE"
-        ))),
+        _ => Err(no_agent(&text, settings)),
     }
 }
 
@@ -76,11 +80,6 @@ fn learn_arguments(arguments: &[String], redactor: &mut Redactor) {
     for pair in arguments.windows(2).filter(|pair| pair[0].starts_with('-') && !pair[1].starts_with('-')) {
         learn(&pair[0], &pair[1]);
     }
-}
-
-/// Tells whether the endpoint is a model that is only routed unless its tools are stubbed.
-pub(crate) fn is_model(endpoint: &str) -> bool {
-    endpoint.split_once(':').is_some_and(|(kind, _)| MODEL_KINDS.contains(&kind))
 }
 
 pub(crate) fn fill_headers(

@@ -68,7 +68,7 @@ pub(crate) struct ConfigArgs {
     /// Read this configuration instead of the nearest karat.json
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The agent: a URL, command:PROGRAM ARGS, or scripted:FILE
+    /// The agent: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS, or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
     /// How an HTTP agent or a program is asked, as JSON: method, headers, request, response, maxResponseBytes
@@ -116,6 +116,38 @@ pub(crate) struct ConfigArgs {
     /// Begin no further case after the first that does not pass
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) fail_fast: Option<bool>,
+    /// How often a call is tried again [default: 2 for models, 0 for agents of your own]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_retries: Option<u64>,
+    /// Make no call that would take the run past this many US dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost_usd: Option<f64>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// How a model is driven, as keys of `karat.json`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Models (keys of karat.json and variables as well)")]
+pub(crate) struct ModelArgs {
+    /// The file that holds the system prompt
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system_prompt_path: Option<PathBuf>,
+    /// How freely the model chooses its words
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) temperature: Option<f64>,
+    /// What the model's choices begin with, where the provider takes it
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<i64>,
+    /// How long an answer may be, in tokens
+    #[arg(long, value_name = "N")]
+    pub(crate) max_output_tokens: Option<u64>,
+    /// Providers and their limits, as JSON: {"NAME": {"api", "baseUrl", "apiKeyVariable", "requestsPerMinute", …}}
+    #[arg(long, value_name = "JSON")]
+    pub(crate) providers: Option<String>,
+    /// What tokens cost, as JSON: {"KIND:MODEL": {"inputUsdPerMillion": …, "outputUsdPerMillion": …}}
+    #[arg(long, value_name = "JSON")]
+    pub(crate) prices: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -200,7 +232,7 @@ pub(crate) struct DiffArgs {
 pub(crate) struct InitArgs {
     /// The project's folder [default: the current one]
     pub(crate) folder: Option<PathBuf>,
-    /// The agent: a URL, command:PROGRAM ARGS, or scripted:FILE
+    /// The agent: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS, or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
     /// The first tool to test

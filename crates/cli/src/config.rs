@@ -1,8 +1,9 @@
 //! `karat.json`.
 
-use karat_agents::{HttpConfig, read_headers};
+use karat_agents::{HttpConfig, Price, ProviderConfig, read_headers};
 use karat_core::source::{
-    Finding, ObjectReader, Path, Problems, parse, read_bool, read_positive_count, read_string, read_strings, read_word,
+    Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
+    read_string, read_strings, read_word, type_name,
 };
 use karat_core::tokenizer::Tokenizer;
 use schemars::JsonSchema;
@@ -50,6 +51,25 @@ pub(crate) struct ConfigFile {
     pub(crate) all_failures: Option<bool>,
     /// Whether no further case begins after the first that does not pass.
     pub(crate) fail_fast: Option<bool>,
+    /// How often a call is tried again: 2 for models, 0 for agents of your own if not given.
+    pub(crate) max_retries: Option<u64>,
+    /// How much the run may cost, in US dollars: the call that would pass it is not made.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub(crate) max_cost_usd: Option<f64>,
+    /// The file that holds a model's system prompt.
+    pub(crate) system_prompt_path: Option<String>,
+    /// How freely a model chooses its words.
+    #[schemars(range(min = 0))]
+    pub(crate) temperature: Option<f64>,
+    /// What a model's choices begin with, where the provider takes it.
+    pub(crate) seed: Option<i64>,
+    /// How long a model's answer may be, in tokens.
+    #[schemars(range(min = 1))]
+    pub(crate) max_output_tokens: Option<u64>,
+    /// Providers of models by name, and their limits; `NAME:MODEL` is an agent then.
+    pub(crate) providers: Option<BTreeMap<String, ProviderConfig>>,
+    /// What models' tokens cost, by `KIND:MODEL`.
+    pub(crate) prices: Option<BTreeMap<String, Price>>,
 }
 
 /// Where a snapshot comes from.
@@ -102,10 +122,34 @@ impl ConfigFile {
             strict: object.nullable("strict", path, problems, read_bool),
             all_failures: object.nullable("allFailures", path, problems, read_bool),
             fail_fast: object.nullable("failFast", path, problems, read_bool),
+            max_retries: object.nullable("maxRetries", path, problems, read_count),
+            max_cost_usd: object.nullable("maxCostUsd", path, problems, read_positive_number),
+            system_prompt_path: object.nullable("systemPromptPath", path, problems, read_string),
+            temperature: object.nullable("temperature", path, problems, read_temperature),
+            seed: object.nullable("seed", path, problems, read_seed),
+            max_output_tokens: object.nullable("maxOutputTokens", path, problems, read_positive_count),
+            providers: object.nullable("providers", path, problems, ProviderConfig::read_all),
+            prices: object.nullable("prices", path, problems, Price::read_all),
         };
         object.close(path, problems);
         Some(config)
     }
+}
+
+fn read_temperature(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+    let number = value.as_f64().filter(|number| *number >= 0.0);
+    if number.is_none() {
+        problems.at(path, format!("expected a number from 0, found {}", type_name(value)));
+    }
+    number
+}
+
+fn read_seed(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<i64> {
+    let number = value.as_i64();
+    if number.is_none() {
+        problems.at(path, format!("expected a whole number, found {}", type_name(value)));
+    }
+    number
 }
 
 impl SnapshotSource {

@@ -10,6 +10,7 @@ mod discover;
 mod environment;
 mod failure;
 mod load;
+mod model;
 mod printer;
 mod progress;
 mod registry;

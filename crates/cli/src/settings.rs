@@ -1,15 +1,16 @@
 //! Arguments, variables, `karat.json` and defaults, resolved: what the rest works with.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use karat_agents::HttpConfig;
+use karat_agents::{HttpConfig, Parameters, Price, ProviderConfig};
 use karat_core::redact::Redactor;
 use karat_core::source::{self, Problems, nearest, parse};
 use karat_core::tokenizer::Tokenizer;
 use serde_json::Value;
 
-use crate::args::ConfigArgs;
+use crate::args::{ConfigArgs, ModelArgs};
 use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
 use crate::environment::{Environment, Variables};
@@ -38,6 +39,10 @@ pub(crate) struct Settings {
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
     pub(crate) fail_fast: bool,
+    /// How often a call is tried again, where somebody said.
+    pub(crate) max_retries: Option<u32>,
+    pub(crate) max_cost_usd: Option<f64>,
+    pub(crate) model: ModelOptions,
     /// What headers and keys name.
     pub(crate) variables: Variables,
     /// What must not be written anywhere; grows when header variables are filled in.
@@ -56,6 +61,15 @@ pub(crate) struct Anchored<T> {
 pub(crate) struct PathSetting {
     pub(crate) path: PathBuf,
     pub(crate) given: bool,
+}
+
+/// How models are driven.
+#[derive(Debug, Default)]
+pub(crate) struct ModelOptions {
+    pub(crate) system_prompt_path: Option<PathBuf>,
+    pub(crate) parameters: Parameters,
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    pub(crate) prices: BTreeMap<String, Price>,
 }
 
 #[derive(Debug, Clone)]
@@ -96,6 +110,7 @@ impl Settings {
             redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
         }
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
+        let model = model_options(&args.model, &file, &resolver, &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             agent_endpoint,
@@ -122,6 +137,13 @@ impl Settings {
             strict: args.strict.or(file.strict).unwrap_or_default(),
             all_failures: args.all_failures.or(file.all_failures).unwrap_or_default(),
             fail_fast: args.fail_fast.or(file.fail_fast).unwrap_or_default(),
+            max_retries: args
+                .max_retries
+                .or(file.max_retries)
+                .map(|retries| u32::try_from(retries).map_err(|_| Failure::invalid("--max-retries is too large")))
+                .transpose()?,
+            max_cost_usd: above_zero("max-cost-usd", args.max_cost_usd.or(file.max_cost_usd))?,
+            model,
             variables,
             redactor,
             root,
@@ -216,6 +238,47 @@ fn snapshot_source(
         None if wanted => Err(Failure::invalid("'snapshotEnabled' is true, but nothing says where the snapshot comes from")
             .hint("set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or give --snapshot-file")),
         _ => Ok(None),
+    }
+}
+
+fn model_options(
+    args: &ModelArgs,
+    file: &ConfigFile,
+    resolver: &Resolver<'_>,
+    redactor: &mut Redactor,
+) -> Result<ModelOptions, Failure> {
+    let prompt = resolver.path(args.system_prompt_path.as_deref(), file.system_prompt_path.as_deref(), "");
+    let temperature = args.temperature.or(file.temperature);
+    if temperature.is_some_and(|temperature| !(temperature >= 0.0 && temperature.is_finite())) {
+        return Err(Failure::invalid("--temperature must be a number from 0"));
+    }
+    if args.max_output_tokens == Some(0) {
+        return Err(Failure::invalid("--max-output-tokens must be more than 0"));
+    }
+    Ok(ModelOptions {
+        system_prompt_path: prompt.given.then_some(prompt.path),
+        parameters: Parameters {
+            temperature,
+            seed: args.seed.or(file.seed),
+            max_output_tokens: args.max_output_tokens.or(file.max_output_tokens),
+        },
+        providers: match &args.providers {
+            Some(text) => read_flag("providers", text, ProviderConfig::read_all, redactor)?,
+            None => file.providers.clone().unwrap_or_default(),
+        },
+        prices: match &args.prices {
+            Some(text) => read_flag("prices", text, Price::read_all, redactor)?,
+            None => file.prices.clone().unwrap_or_default(),
+        },
+    })
+}
+
+fn above_zero(name: &str, value: Option<f64>) -> Result<Option<f64>, Failure> {
+    match value {
+        Some(value) if !(value > 0.0 && value.is_finite()) => {
+            Err(Failure::invalid(format!("--{name} must be more than 0")))
+        }
+        value => Ok(value),
     }
 }
 

@@ -1,8 +1,9 @@
 //! `KARAT_…` variables: every key of the configuration has one.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use crate::args::ConfigArgs;
+use crate::args::{ConfigArgs, ModelArgs};
 use crate::failure::Failure;
 
 /// Looks a variable up.
@@ -37,6 +38,24 @@ impl ConfigArgs {
             strict: flags.strict.map_or_else(|| boolean("STRICT", &text), |flag| Ok(Some(flag)))?,
             all_failures: flags.all_failures.map_or_else(|| boolean("ALL_FAILURES", &text), |flag| Ok(Some(flag)))?,
             fail_fast: flags.fail_fast.map_or_else(|| boolean("FAIL_FAST", &text), |flag| Ok(Some(flag)))?,
+            max_retries: flags.max_retries.map_or_else(|| number("MAX_RETRIES", &text), |flag| Ok(Some(flag)))?,
+            max_cost_usd: flags.max_cost_usd.map_or_else(|| number("MAX_COST_USD", &text), |flag| Ok(Some(flag)))?,
+            model: flags.model.over_variables(&text)?,
+        })
+    }
+}
+
+impl ModelArgs {
+    fn over_variables(self, text: Lookup<'_>) -> Result<Self, Failure> {
+        Ok(Self {
+            system_prompt_path: self.system_prompt_path.or_else(|| text("SYSTEM_PROMPT_PATH").map(PathBuf::from)),
+            temperature: self.temperature.map_or_else(|| number("TEMPERATURE", text), |flag| Ok(Some(flag)))?,
+            seed: self.seed.map_or_else(|| number("SEED", text), |flag| Ok(Some(flag)))?,
+            max_output_tokens: self
+                .max_output_tokens
+                .map_or_else(|| number("MAX_OUTPUT_TOKENS", text), |flag| Ok(Some(flag)))?,
+            providers: self.providers.or_else(|| text("PROVIDERS")),
+            prices: self.prices.or_else(|| text("PRICES")),
         })
     }
 }
@@ -50,7 +69,7 @@ fn boolean(name: &str, text: Lookup<'_>) -> Result<Option<bool>, Failure> {
     }
 }
 
-fn number(name: &str, text: Lookup<'_>) -> Result<Option<u64>, Failure> {
+fn number<N: FromStr>(name: &str, text: Lookup<'_>) -> Result<Option<N>, Failure> {
     let Some(value) = text(name) else {
         return Ok(None);
     };

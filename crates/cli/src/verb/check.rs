@@ -10,13 +10,13 @@ use karat_core::staleness::{CurrentTool, Staleness, check_staleness};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::agent::is_model;
 use crate::args::{CheckArgs, OutputFormat};
 use crate::diagnostic::{SourceProblem, render};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::load::{parse_eval_file, read_bytes, without_bom};
+use crate::model::is_model;
 use crate::printer::Printer;
 use crate::registry::read_registry;
 use crate::settings::Settings;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
     let settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
     let paths = discover(&args.paths, &settings, &environment.current_dir)?;
     let registry = read_registry(&settings.tool_registry, printer)?;
-    let routing_only = settings.agent_endpoint.as_ref().is_some_and(|endpoint| is_model(&endpoint.value));
+    let routing_only = settings.agent_endpoint.as_ref().is_some_and(|endpoint| is_model(&endpoint.value, &settings));
     let checker = Checker { registry: registry.as_ref(), routing_only };
     let mut report = Report::default();
     for path in &paths {

@@ -12,6 +12,7 @@ use karat_core::event::RunTotals;
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Agent, Ids, ReportError};
 use karat_core::redact::Redactor;
+use karat_core::registry::Registry;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_report::destination::Destination;
@@ -55,12 +56,13 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
             None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
         }
     }
-    let agent = make_agent(&mut settings, printer)?;
+    let registry = read_registry(&settings.tool_registry, printer)?;
+    let agent = make_agent(&mut settings, registry.as_ref(), printer)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let plan = runtime.block_on(make_plan(&mut settings, loaded, baseline.as_ref(), printer))?;
+    let plan = runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), printer))?;
     check_output_dir(&settings.output_dir)?;
     reports.iter().try_for_each(Report::check)?;
 
@@ -138,10 +140,10 @@ async fn interrupted() {
 async fn make_plan(
     settings: &mut Settings,
     loaded: Vec<Loaded>,
+    registry: Option<Registry>,
     baseline: Option<&Results>,
     printer: &Printer,
 ) -> Result<Plan, Failure> {
-    let registry = read_registry(&settings.tool_registry, printer)?;
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
     let snapshot = match &settings.snapshot {
         Some(source) => Some(capture(source, settings.timeout, &settings.variables, &mut settings.redactor).await?),

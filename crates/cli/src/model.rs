@@ -1,0 +1,153 @@
+//! Models that the settings name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use karat_agents::{
+    Budget, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Price, Provider, ProviderConfig,
+    Throttle, ToolExecution,
+};
+use karat_core::registry::Registry;
+use karat_core::source::nearest;
+
+use crate::agent::fill_headers;
+use crate::failure::Failure;
+use crate::load::read_text;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// A model API is asked again so often by default: it answers, and does nothing else.
+const MAX_RETRIES: u32 = 2;
+
+/// What all models of a run share.
+pub(crate) struct Models {
+    /// By provider: its limits hold for all its models together.
+    throttles: BTreeMap<String, Arc<Throttle>>,
+    budget: Arc<Budget>,
+    /// Nobody is really asked, so that no key is needed.
+    offline: bool,
+}
+
+impl Models {
+    pub(crate) fn new(settings: &Settings, offline: bool) -> Self {
+        Self { throttles: BTreeMap::new(), budget: Arc::new(Budget::new(settings.max_cost_usd)), offline }
+    }
+
+    /// Prepares a model that answers cases with the registry's tools.
+    pub(crate) fn agent(
+        &mut self,
+        endpoint: &str,
+        settings: &mut Settings,
+        registry: Option<&Registry>,
+        execution: ToolExecution,
+        printer: &Printer,
+    ) -> Result<ModelAgent, Failure> {
+        let parameters = settings.model.parameters;
+        let client = self.client(endpoint, parameters, settings, printer)?;
+        let prompt = settings.model.system_prompt_path.as_deref();
+        let prompt = prompt.map(|path| read_text(path, "the system prompt")).transpose()?;
+        let tools = registry.map(|registry| registry.tools.as_slice()).unwrap_or_default();
+        if tools.is_empty() {
+            printer.warn(&format!("{endpoint} is offered no tools: there is no tool registry ('toolRegistryPath')"));
+        }
+        ModelAgent::new(client, prompt, tools, execution).map_err(|error| Failure::invalid(error.to_string()))
+    }
+
+    /// Prepares a model for calls.
+    pub(crate) fn client(
+        &mut self,
+        endpoint: &str,
+        parameters: Parameters,
+        settings: &mut Settings,
+        printer: &Printer,
+    ) -> Result<ModelClient, Failure> {
+        let (kind, model) = endpoint.split_once(':').unwrap_or((endpoint, ""));
+        if model.is_empty() {
+            return Err(Failure::invalid(format!("'{endpoint}' names no model: expected {kind}:MODEL")));
+        }
+        let config = settings.model.providers.get(kind).cloned().unwrap_or_default();
+        let provider = self.provider(kind, &config, settings)?;
+        printer.keep_secret(settings.redactor.clone());
+        let price = settings.model.prices.get(endpoint).cloned().or_else(|| Price::listed(endpoint));
+        if price.is_none() {
+            let known = format!("the price of {endpoint} is not known");
+            let hint = "set 'prices' in karat.json: {\"KIND:MODEL\": {\"inputUsdPerMillion\": …, …}}";
+            if settings.max_cost_usd.is_some() {
+                return Err(Failure::invalid(format!("{known}, so 'maxCostUsd' cannot be kept")).hint(hint));
+            }
+            printer.warn(&format!("{known}, so its cost is left out ('prices' can say it)"));
+        }
+        let throttle = self.throttles.entry(kind.to_owned()).or_insert_with(|| {
+            let most = config.max_concurrency.and_then(|most| usize::try_from(most).ok());
+            Arc::new(Throttle::new(most.unwrap_or(settings.concurrency), config.requests_per_minute))
+        });
+        let retries = config.max_retries.and_then(|retries| u32::try_from(retries).ok());
+        let model_settings = ModelSettings {
+            parameters,
+            max_retries: retries.or(settings.max_retries).unwrap_or(MAX_RETRIES),
+            max_response_bytes: settings.agent.max_response_bytes,
+            price,
+            throttle: Arc::clone(throttle),
+            budget: Arc::clone(&self.budget),
+        };
+        if parameters.seed.is_some() && provider.api == karat_agents::Api::Anthropic {
+            printer.warn(&format!("{endpoint} takes no seed, so none is sent"));
+        }
+        ModelClient::new(provider, model.to_owned(), model_settings)
+            .map_err(|error| Failure::invalid(error.to_string()))
+    }
+
+    fn provider(&self, name: &str, config: &ProviderConfig, settings: &mut Settings) -> Result<Provider, Failure> {
+        let known = KnownProvider::named(name);
+        let set = |variable: &str| settings.variables.get(variable).filter(|value| !value.is_empty());
+        let other_base = config.base_url.clone().or_else(|| known.and_then(|known| set(known.base_variable)));
+        let default_base = known.and_then(|known| known.base_url);
+        let base_url = other_base.clone().or_else(|| default_base.map(str::to_owned)).ok_or_else(|| {
+            let variable = known.map_or("", |known| known.base_variable);
+            Failure::invalid(format!("nothing says where '{name}' is"))
+                .hint(format!("set {variable}, or 'providers' in karat.json: {{\"{name}\": {{\"baseUrl\": …}}}}"))
+        })?;
+        let key_variable = config.api_key_variable.as_deref().or(known.map(|known| known.key_variable));
+        let key = key_variable.and_then(set);
+        // Somebody else's server may not want one; a variable that a person named is meant.
+        let needs_key =
+            config.api_key_variable.is_some() || known.is_some_and(|known| known.needs_key) && other_base.is_none();
+        if let (None, Some(variable), true, false) = (&key, key_variable, needs_key, self.offline) {
+            return Err(Failure::invalid(format!("{variable} is not set, and '{name}' asks for a key"))
+                .hint("set it in the environment, or in a file .env beside karat.json"));
+        }
+        if let Some(key) = &key {
+            settings.redactor.add(key);
+        }
+        settings.redactor.learn("baseUrl", &base_url.as_str().into());
+        let headers = match fill_headers(&config.headers, &settings.variables, &mut settings.redactor) {
+            Err(_) if self.offline => Vec::new(),
+            filled => filled?,
+        };
+        let api = config.api.or(known.map(|known| known.api)).unwrap_or(karat_agents::Api::Openai);
+        Ok(Provider { name: name.to_owned(), api, base_url, key, headers })
+    }
+}
+
+/// Tells whether the endpoint is a model, by its kind.
+pub(crate) fn is_model(endpoint: &str, settings: &Settings) -> bool {
+    endpoint.split_once(':').is_some_and(|(kind, _)| provider_names(settings).any(|name| name == kind))
+}
+
+fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
+    KnownProvider::ALL.iter().map(|known| known.name).chain(settings.model.providers.keys().map(String::as_str))
+}
+
+/// Says that nobody is called like this.
+pub(crate) fn no_agent(endpoint: &str, settings: &Settings) -> Failure {
+    let failure = Failure::invalid(format!(
+        "'{endpoint}' is no agent: expected a URL (http://…, https://…), openai:MODEL, anthropic:MODEL, another \
+         provider's model, command:PROGRAM or scripted:FILE"
+    ));
+    let kind = endpoint.split(':').next().unwrap_or(endpoint);
+    let names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).collect();
+    match nearest(kind, &names) {
+        Some(near) => failure.hint(format!("did you mean '{near}'?")),
+        None => failure.hint("a provider of your own is named in 'providers' in karat.json"),
+    }
+}
