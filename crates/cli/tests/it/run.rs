@@ -271,7 +271,8 @@ fn what_is_missing_is_said_with_a_way_out() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'openai:' agents are not supported yet: give the URL of an agent
+    error: OPENAI_API_KEY is not set, and 'openai' asks for a key
+    hint: set it in the environment, or in a file .env beside karat.json
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "http://127.0.0.1:9", "--tool-registry-path", "t.json"]).filtered(), @"
     exit: 2
