@@ -38,9 +38,6 @@ const STEP_KEYS: [&str; 20] = [
 /// The operators that look at a file as text, not as JSON.
 const TEXT_OPERATORS: [&str; 3] = ["$has", "$lacks", "$prefix"];
 
-/// What requests to the model APIs end in.
-const MODEL_PATHS: [&str; 2] = ["/chat/completions", "/messages"];
-
 /// Plays scenarios, one after another, with one server.
 #[derive(Debug)]
 pub(super) struct Player {
@@ -115,14 +112,8 @@ fn cannot_play(scenario: &Value) -> Option<String> {
         if let Some(key) = unknown(step, &STEP_KEYS) {
             return Some(format!("step {number}: the key '{key}' is not known to this player"));
         }
-        let Some(arguments) = step.get("args").and_then(Value::as_array) else {
-            return Some(format!("step {number}: there are no 'args'"));
-        };
-        let asks_model = |argument: &Value| {
-            argument.as_str().is_some_and(|text| text.starts_with("openai:") || text.starts_with("anthropic:"))
-        };
-        let model = arguments.iter().find(|argument| asks_model(argument))?;
-        Some(format!("step {number}: {model} needs a model protocol, which this player does not speak"))
+        let has_arguments = step.get("args").is_some_and(Value::is_array);
+        (!has_arguments).then(|| format!("step {number}: there are no 'args'"))
     })
 }
 
@@ -258,11 +249,8 @@ impl Step<'_> {
 
     fn check_requests(&self, names: &Names, problems: &mut Vec<String>) {
         let requests = self.server.requests();
-        if let Some(request) = requests.iter().find(|request| MODEL_PATHS.iter().any(|end| request.path.ends_with(end)))
-        {
-            let path = &request.path;
-            problems.push(format!("{path} was asked: a model protocol, which this player does not speak"));
-        }
+        let refused = |reason| format!("a model API would have refused what was sent: {reason}");
+        problems.extend(self.server.refusals().into_iter().map(refused));
         let counts = [("requestCount", requests.len()), ("peak", self.server.peak())];
         for (key, count) in counts {
             if let Some(rule) = self.rules.get(key) {

@@ -41,9 +41,12 @@ impl<'d> Setting<'d> {
 /// Compiles vectors of one group, or says why it cannot.
 pub(super) fn compile(document: &Value, vectors: &[&Value]) -> Result<Value, String> {
     let setting = Setting::of(document, vectors[0]);
-    if setting.mode != "endpoint" {
-        return Err(format!("the mode '{}' needs a model protocol, which this player does not speak", setting.mode));
-    }
+    let endpoint = match setting.mode {
+        "endpoint" => "{agent}",
+        "openai" => "openai:test-model",
+        "anthropic" => "anthropic:test-model",
+        other => return Err(format!("the mode '{other}' is not known to this player")),
+    };
     let (mut cases, mut script, mut wanted) = (Vec::new(), Map::new(), Vec::new());
     for (index, vector) in vectors.iter().enumerate() {
         let id = format!("gs-vector-{:03}", index + 1);
@@ -63,7 +66,7 @@ pub(super) fn compile(document: &Value, vectors: &[&Value]) -> Result<Value, Str
     let all_pass = vectors.iter().all(|vector| vector["want"]["passed"] == true);
     let tools = document.get("tools").cloned().unwrap_or_else(|| json!([]));
     let mut arguments =
-        vec!["run", "evals/vector.golden.json", "--agent-endpoint", "{agent}", "--output-dir", "results"];
+        vec!["run", "evals/vector.golden.json", "--agent-endpoint", endpoint, "--output-dir", "results"];
     let mut files = json!({"evals/vector.golden.json": cases, "tools.json": tools});
     if let Some(seed) = setting.seed {
         files["evals/seed-manifest.json"] = seed.clone();

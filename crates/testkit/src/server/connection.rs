@@ -6,7 +6,9 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -33,7 +35,7 @@ pub(super) async fn accept(listener: TcpListener, stage: Arc<Stage>) {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((socket, _)) = accepted else { continue };
-                stage.connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                stage.connections.fetch_add(1, Ordering::Relaxed);
                 connections.spawn(serve(socket, Arc::clone(&stage)));
             }
             Some(ended) = connections.join_next(), if !connections.is_empty() => {
@@ -84,6 +86,7 @@ impl fmt::Display for Rude {
 impl std::error::Error for Rude {}
 
 async fn answer(stage: &Stage, request: hyper::Request<Incoming>) -> Result<Reply, hyper::Error> {
+    let at = Instant::now();
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let round = Arc::clone(&stage.lock());
@@ -93,7 +96,7 @@ async fn answer(stage: &Stage, request: hyper::Request<Incoming>) -> Result<Repl
         .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
         .collect();
     let path = head.uri.path_and_query().map_or_else(|| head.uri.path().to_owned(), ToString::to_string);
-    let mut request = Request { path, headers, body: Value::Null };
+    let mut request = Request { path, headers, body: Value::Null, at };
     if head.method == Method::GET {
         let reply = round.script.get(&request.path);
         round.tally().gets.push(request);
@@ -107,29 +110,26 @@ async fn answer(stage: &Stage, request: hyper::Request<Incoming>) -> Result<Repl
             Err(_) => return Ok(Reply::bytes(400, b"not json".to_vec())),
         },
     };
-    let message = request.body.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (before, presence) = arrive(&round, &message, request);
-    let reply = round.script.post(&message, before);
+    let reply = round.answer(&request, stage.needs_key.load(Ordering::Relaxed));
+    let presence = Presence::of(&round, request);
     tokio::time::sleep(reply.delay).await;
     // Before the answer leaves: a quick client's next request is not counted beside this one.
     drop(presence);
     Ok(reply)
 }
 
-/// Takes note of a request, and of how often its message came before.
-fn arrive(round: &Arc<Round>, message: &str, request: Request) -> (usize, Presence) {
-    let mut tally = round.tally();
-    tally.posts.push(request);
-    tally.in_flight += 1;
-    tally.peak = tally.peak.max(tally.in_flight);
-    let asked = tally.asked.entry(message.to_owned()).or_default();
-    let before = *asked;
-    *asked += 1;
-    (before, Presence(Arc::clone(round)))
-}
-
 /// Counts a request as in flight until it is dropped, be it because the client left.
 struct Presence(Arc<Round>);
+
+impl Presence {
+    fn of(round: &Arc<Round>, request: Request) -> Self {
+        let mut tally = round.tally();
+        tally.posts.push(request);
+        tally.in_flight += 1;
+        tally.peak = tally.peak.max(tally.in_flight);
+        Self(Arc::clone(round))
+    }
+}
 
 impl Drop for Presence {
     fn drop(&mut self) {
@@ -151,8 +151,8 @@ fn proper(reply: Reply) -> Response<Full<Bytes>> {
 async fn behave_rudely(mut socket: TcpStream, reply: Reply) -> io::Result<()> {
     match reply.manners {
         Manners::Proper | Manners::HangUp => Ok(()),
-        Manners::Huge(size) => huge(&mut socket, size).await,
-        Manners::Endless => match endless(&mut socket).await? {},
+        Manners::Huge { size, at } => huge(&mut socket, size, reply.body.split_at(at)).await,
+        Manners::Endless { at } => match endless(&mut socket, &reply.body[..at]).await? {},
         Manners::SlowHeaders(pause) => {
             socket.write_all(format!("HTTP/1.1 {}\r\nx-slow: ", reply.status).as_bytes()).await?;
             loop {
@@ -173,8 +173,7 @@ fn head(status: u16, length: Option<usize>) -> String {
     format!("HTTP/1.1 {status} \r\ncontent-type: application/json\r\nconnection: close\r\n{length}\r\n")
 }
 
-async fn huge(socket: &mut TcpStream, size: usize) -> io::Result<()> {
-    let (start, end) = (b"{\"response\":\"".as_slice(), b"\",\"toolCalls\":[]}".as_slice());
+async fn huge(socket: &mut TcpStream, size: usize, (start, end): (&[u8], &[u8])) -> io::Result<()> {
     socket.write_all(head(200, Some(size)).as_bytes()).await?;
     let Some(mut left) = size.checked_sub(start.len() + end.len()) else {
         return socket.write_all(&FILLING[..size]).await;
@@ -189,9 +188,9 @@ async fn huge(socket: &mut TcpStream, size: usize) -> io::Result<()> {
     socket.shutdown().await
 }
 
-async fn endless(socket: &mut TcpStream) -> io::Result<Infallible> {
+async fn endless(socket: &mut TcpStream, start: &[u8]) -> io::Result<Infallible> {
     socket.write_all(head(200, None).as_bytes()).await?;
-    socket.write_all(b"{\"response\":\"").await?;
+    socket.write_all(start).await?;
     loop {
         socket.write_all(&FILLING).await?;
         // Lets the other connections of this thread have their turn.

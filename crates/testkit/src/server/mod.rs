@@ -1,11 +1,15 @@
-//! An HTTP agent that plays a script.
+//! An agent that plays a script: over HTTP, or as a model behind `OpenAI`'s or Anthropic's API.
 //!
-//! The script is a JSON object. A POST is answered by the entry whose key is the request's `message`, else by `*`; a
-//! GET by the entry `GET /path`. An entry is one of:
+//! The script is a JSON object. A POST is answered by the entry whose key is the request's message, else by `*`; a
+//! GET by the entry `GET /path`. The message is the body's `message`; for a path that ends in `/chat/completions`
+//! (`OpenAI`) or `/messages` (Anthropic) it is the first user message's text. An entry is one of:
 //!
 //! | entry | reply |
 //! |---|---|
-//! | `{response, toolCalls, …, delayMs}` | these fields as JSON, after a while |
+//! | `{response, toolCalls, …, delayMs}` | an agent's: these fields as JSON, after a while |
+//! | `{text, calls: [{name, args \| rawArgs}], usage: [in, out], structured, delayMs}` | a model's, in the shape of its API |
+//! | `{turns: [entry, …]}` | a model's, by the number of turns that the request holds already; the last one stays |
+//! | `{status, text, headers}` with a status other than 200 | a model API's error |
 //! | `{json}`, `{raw}`, `{rawBytes: [255, …]}` with `status`, `headers`, `delayMs` | this body |
 //! | `{sequence: [entry, …]}` | one after another for each request of the message; the last one stays |
 //! | `{hangup: true}` | none: the connection is closed |
@@ -14,18 +18,29 @@
 //! | `{slowHeaders: MS}` | the status line, then a byte of a header every so many milliseconds, for ever |
 //! | `{truncated: true}` beside a body | a `content-length` that the body does not reach |
 //!
-//! What is not scripted gets a 404.
+//! `rawArgs` are arguments as a text that need not be JSON; Anthropic's API, which passes JSON, passes that text.
+//! `structured` is the answer to a request for JSON of a given shape: by `response_format` (`OpenAI`) or by a forced
+//! tool. `{"*": {"storm": {every: N, …entry}, …}}` gives every N-th POST over all messages that entry, and the others
+//! what they would have got.
+//!
+//! What is not scripted gets a 404, from a model a 400. The model APIs are as strict as the real ones: a request that
+//! breaks their protocol is refused with their errors, and [`ScriptedServer::refusals`] tells why.
 
+mod anthropic;
 mod connection;
+mod openai;
+mod protocol;
 mod reply;
 mod script;
 mod secure;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -34,6 +49,8 @@ use tokio::sync::oneshot;
 
 pub use secure::SecureServer;
 
+use protocol::{Protocol, Refusal};
+use reply::Reply;
 use script::Script;
 
 /// A request as it came in.
@@ -44,6 +61,8 @@ pub struct Request {
     pub headers: BTreeMap<String, String>,
     /// What the body's JSON says; null where there is no body.
     pub body: Value,
+    /// When it began to come in.
+    pub at: Instant,
 }
 
 /// A server on loopback with a runtime of its own, so that tests need not be async. It ends when it is dropped.
@@ -58,7 +77,11 @@ pub struct ScriptedServer {
 impl ScriptedServer {
     /// Starts on a free port. Panics where the script is none.
     pub fn start(script: Value) -> Self {
-        let stage = Arc::new(Stage { round: Mutex::new(Round::of(script)), connections: AtomicUsize::new(0) });
+        let stage = Arc::new(Stage {
+            round: Mutex::new(Round::of(script)),
+            connections: AtomicUsize::new(0),
+            needs_key: AtomicBool::new(true),
+        });
         let (runtime, listener, address) = listen();
         let (stop, stopped) = oneshot::channel();
         let staged = Arc::clone(&stage);
@@ -81,6 +104,13 @@ impl ScriptedServer {
     /// Returns where an agent is asked.
     pub fn endpoint(&self) -> String {
         format!("{}/chat", self.base())
+    }
+
+    /// Answers as a model also who brings no key, as a server on one's own machine does.
+    #[must_use]
+    pub fn without_keys(self) -> Self {
+        self.stage.needs_key.store(false, Ordering::Relaxed);
+        self
     }
 
     /// Plays another script from now on and forgets what was seen.
@@ -110,6 +140,16 @@ impl ScriptedServer {
     /// Returns how many requests were worked on at once at most.
     pub fn peak(&self) -> usize {
         self.round().tally().peak
+    }
+
+    /// Returns how many POST requests with a JSON body began within any time of this length at most.
+    pub fn busiest(&self, window: Duration) -> usize {
+        busiest(self.round().tally().posts.iter().map(|request| request.at).collect(), window)
+    }
+
+    /// Returns why requests were refused that broke a model API's protocol, in the order in which they came.
+    pub fn refusals(&self) -> Vec<String> {
+        self.round().tally().refusals.clone()
     }
 
     /// Returns how many connections were made since the start.
@@ -159,6 +199,8 @@ struct Stage {
     round: Mutex<Arc<Round>>,
     /// How many connections were taken since the start.
     connections: AtomicUsize,
+    /// Whether a model is only asked with a key.
+    needs_key: AtomicBool,
 }
 
 impl Stage {
@@ -178,6 +220,9 @@ struct Round {
 struct Tally {
     posts: Vec<Request>,
     gets: Vec<Request>,
+    refusals: Vec<String>,
+    /// How many questions came that could be answered.
+    questions: u64,
     /// How often each message came.
     asked: BTreeMap<String, usize>,
     in_flight: usize,
@@ -191,5 +236,55 @@ impl Round {
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds the answer to a POST.
+    fn answer(&self, request: &Request, needs_key: bool) -> Reply {
+        let protocol = Protocol::of(&request.path);
+        self.find(protocol, request, needs_key).unwrap_or_else(|refusal| {
+            self.tally().refusals.push(refusal.reason.clone());
+            protocol.refuse(&refusal)
+        })
+    }
+
+    fn find(&self, protocol: Protocol, request: &Request, needs_key: bool) -> Result<Reply, Refusal> {
+        let question = protocol.read(request, needs_key)?;
+        let mut tally = self.tally();
+        tally.questions += 1;
+        let entry = self.script.storm(tally.questions).or_else(|| {
+            let asked = tally.asked.entry(question.message.clone()).or_default();
+            let before = *asked;
+            *asked += 1;
+            self.script.entry(&question.message, before)
+        });
+        entry.map_or_else(|| Ok(protocol.not_scripted()), |entry| protocol.answer(entry, request, &question))
+    }
+}
+
+/// Counts the moments in the fullest half-open window.
+fn busiest(mut moments: Vec<Instant>, window: Duration) -> usize {
+    moments.sort_unstable();
+    let within = |start: usize| moments[start..].partition_point(|moment| *moment - moments[start] < window);
+    (0..moments.len()).map(within).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(&[], 10, 0)]
+    #[case(&[5], 10, 1)]
+    #[case(&[0, 10, 20], 10, 1)]
+    #[case(&[0, 9, 10, 18, 19], 10, 3)]
+    #[case(&[30, 0, 31, 1, 32], 3, 3)]
+    #[case(&[4, 4, 4], 1, 3)]
+    #[case(&[4, 4, 4], 0, 0)]
+    fn the_fullest_window_is_found(#[case] moments: &[u64], #[case] window: u64, #[case] most: usize) {
+        let start = Instant::now();
+        let moments = moments.iter().map(|after| start + Duration::from_millis(*after)).collect();
+        assert_eq!(busiest(moments, Duration::from_millis(window)), most);
     }
 }

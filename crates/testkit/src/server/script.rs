@@ -6,18 +6,26 @@ use super::reply::{self, Reply};
 
 const ANY_MESSAGE: &str = "*";
 
-/// The keys by which an entry says the reply itself, not an agent's answer.
-const REPLY_KEYS: [&str; 8] = ["raw", "rawBytes", "json", "status", "hangup", "huge", "endless", "slowHeaders"];
-
 /// A script that was found to be one.
 #[derive(Debug)]
-pub(super) struct Script(Map<String, Value>);
+pub(super) struct Script {
+    entries: Map<String, Value>,
+    storm: Option<Storm>,
+}
+
+/// Bad weather over all messages: every so many requests get this entry.
+#[derive(Debug)]
+struct Storm {
+    every: u64,
+    entry: Map<String, Value>,
+}
 
 impl Script {
     pub(super) fn read(script: Value) -> Self {
-        let Value::Object(entries) = script else {
+        let Value::Object(mut entries) = script else {
             panic!("a script is an object of entries by message, not {script}");
         };
+        let storm = take_storm(&mut entries);
         for (message, entry) in &entries {
             let steps = entry.get("sequence").and_then(Value::as_array);
             let one = std::slice::from_ref(entry);
@@ -25,48 +33,49 @@ impl Script {
             assert!(!steps.is_empty(), "the sequence of '{message}' has no entry");
             let answers = !message.starts_with("GET ");
             assert!(!answers || steps.iter().all(Value::is_object), "the entry of '{message}' is not an object");
+            for turns in steps.iter().filter_map(|step| step.get("turns")) {
+                let turns = turns.as_array().filter(|turns| !turns.is_empty() && turns.iter().all(Value::is_object));
+                assert!(turns.is_some(), "the turns of '{message}' are no list of objects");
+            }
         }
-        Self(entries)
+        Self { entries, storm }
     }
 
     /// Returns the reply to a path that is fetched.
     pub(super) fn get(&self, path: &str) -> Reply {
-        match self.0.get(&format!("GET {path}")) {
+        match self.entries.get(&format!("GET {path}")) {
             None => Reply::json(404, &json!({"error": "no such path"})),
-            Some(Value::Object(entry)) if speaks_for_itself(entry) => reply::read(entry),
+            Some(Value::Object(entry)) if reply::speaks_for_itself(entry) || entry.contains_key("status") => {
+                reply::read(entry, |text| text.map_or_else(|| json!({}), |text| json!({"content": text})))
+            }
             Some(content) => Reply::json(200, content),
         }
     }
 
-    /// Returns the reply to a message that came `before` times already.
-    pub(super) fn post(&self, message: &str, before: usize) -> Reply {
-        let entry = self.0.get(message).or_else(|| self.0.get(ANY_MESSAGE));
-        let entry = match entry.and_then(|entry| entry.get("sequence")).and_then(Value::as_array) {
-            Some(steps) => steps.get(before).or_else(|| steps.last()),
+    /// Returns the entry for the request of this number, counted from 1, where the storm takes it.
+    pub(super) fn storm(&self, number: u64) -> Option<&Map<String, Value>> {
+        self.storm.as_ref().filter(|storm| number.is_multiple_of(storm.every)).map(|storm| &storm.entry)
+    }
+
+    /// Returns the entry for a message that came `before` times already.
+    pub(super) fn entry(&self, message: &str, before: usize) -> Option<&Map<String, Value>> {
+        let entry = self.entries.get(message).or_else(|| self.entries.get(ANY_MESSAGE))?;
+        let entry = match entry.get("sequence").and_then(Value::as_array) {
+            Some(steps) => steps.get(before).or_else(|| steps.last())?,
             None => entry,
         };
-        let Some(entry) = entry.and_then(Value::as_object) else {
-            return Reply::json(404, &json!({"error": "message not scripted"}));
-        };
-        if speaks_for_itself(entry) { reply::read(entry) } else { answer(entry) }
+        entry.as_object()
     }
 }
 
-fn speaks_for_itself(entry: &Map<String, Value>) -> bool {
-    REPLY_KEYS.iter().any(|key| entry.contains_key(*key))
-}
-
-/// Returns the entry as an agent's answer, with what an agent always says.
-fn answer(entry: &Map<String, Value>) -> Reply {
-    let mut wire = entry.clone();
-    let mut outer = Map::new();
-    for key in ["delayMs", "truncated"] {
-        if let Some(value) = wire.shift_remove(key) {
-            outer.insert(key.to_owned(), value);
-        }
+/// Takes the storm out of the entry for any message, which is none where it says nothing else.
+fn take_storm(entries: &mut Map<String, Value>) -> Option<Storm> {
+    let any = entries.get_mut(ANY_MESSAGE)?.as_object_mut()?;
+    let storm = any.shift_remove("storm")?;
+    if any.is_empty() {
+        entries.shift_remove(ANY_MESSAGE);
     }
-    wire.entry("response").or_insert_with(|| json!(""));
-    wire.entry("toolCalls").or_insert_with(|| json!([]));
-    outer.insert("json".to_owned(), Value::Object(wire));
-    reply::read(&outer)
+    let entry = storm.as_object().expect("'storm' is an object").clone();
+    let every = reply::whole(&entry, "every").filter(|every| *every > 0).expect("'every' is a number from 1");
+    Some(Storm { every, entry })
 }

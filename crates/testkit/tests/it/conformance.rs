@@ -59,7 +59,6 @@ fn what_holds_is_no_problem(#[case] step: Value) {
 #[case(json!({"args": [], "fileHolds": {"f.txt": {"a": 1}}}), "f.txt is not JSON")]
 #[case(json!({"args": [], "sql": []}), "'sql' needs a store, which this player does not read")]
 #[case(json!({"args": [], "exitt": 1}), "the key 'exitt' is not known to this player")]
-#[case(json!({"args": ["--agent-endpoint", "openai:m"]}), "needs a model protocol, which this player does not speak")]
 #[case(json!({"exit": 1}), "there are no 'args'")]
 fn what_does_not_hold_is_told(#[case] step: Value, #[case] problem: &str) {
     let problems = play_step(&step, FAILING_RUN);
@@ -125,8 +124,41 @@ fn vectors_are_judged_together_and_named_alone() {
     assert_eq!(play(&json!({"vectors": right}), JUDGE), Played { vectors: 2, ..Played::default() });
 }
 
+/// Passes where it is told to ask this model, with the tools and what it takes to reach both APIs.
+const ASKS_MODEL: &str = r#"case "$*" in
+*"--agent-endpoint MODE:test-model --output-dir results --tool-registry-path tools.json"*) ;; *) exit 9;; esac
+[ "$OPENAI_BASE_URL" = "$ANTHROPIC_BASE_URL/v1" ] && [ "$OPENAI_API_KEY$ANTHROPIC_API_KEY" = test-keytest-key ] || exit 8
+grep -q '"name": "look"' tools.json || exit 7
+mkdir results
+echo '{"cases": [{"id": "gs-vector-001", "passed": true, "assertionsRun": 1}]}' > results/r.json"#;
+
 #[rstest]
-#[case(json!({"mode": "openai", "vectors": [vector("v", true)]}), "needs a model protocol")]
+#[case("openai")]
+#[case("anthropic")]
+fn models_are_asked_with_the_documents_tools(#[case] mode: &str) {
+    let document = json!({"mode": mode, "tools": [{"name": "look"}], "vectors": [vector("good", true)]});
+    let played = play(&document, &ASKS_MODEL.replace("MODE", mode));
+    assert_eq!(played, Played { vectors: 1, ..Played::default() });
+    let mut own = vector("good", true);
+    own["mode"] = json!(mode);
+    let document = json!({"mode": "endpoint", "tools": [{"name": "look"}], "vectors": [own]});
+    let played = play(&document, &ASKS_MODEL.replace("MODE", mode));
+    assert_eq!(played.problems, Vec::<String>::new(), "a vector's own mode stands above the document's");
+}
+
+#[rstest]
+#[case("$OPENAI_BASE_URL/chat/completions", "you did not provide an API key")]
+#[case("$ANTHROPIC_BASE_URL/v1/messages", "x-api-key header is required")]
+fn what_a_model_api_would_refuse_is_a_problem(#[case] url: &str, #[case] reason: &str) {
+    let client = env!("CARGO_BIN_EXE_karat-bare-client");
+    let script =
+        format!("echo '[{{\"input\": {{\"message\": \"m\"}}}}]' > f.json; '{client}' f.json --url \"{url}\"; true");
+    let problems = play_step(&json!({"args": [], "exit": 0, "requestCount": 1}), &script);
+    assert_eq!(problems, [format!("s: step 1: a model API would have refused what was sent: {reason}")]);
+}
+
+#[rstest]
+#[case(json!({"mode": "gemini", "vectors": [vector("v", true)]}), "the mode 'gemini' is not known to this player")]
 #[case(json!({"vectors": [vector("good", true), vector("good", true)]}), "two vectors have the name")]
 #[case(json!({"vectors": [{"name": "v", "expect": {}, "reply": {}, "want": {"passed": true, "odd": 1}}]}), "'odd'")]
 #[case(json!({"scenarios": [{"name": "s", "steps": []}]}), "the scenario has no steps")]

@@ -7,6 +7,9 @@
 mod conformance;
 mod fixed;
 mod matching;
+mod models;
 #[cfg(unix)]
 mod project;
 mod server;
+mod test_model;
+mod wire;

@@ -1,5 +1,3 @@
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -7,25 +5,7 @@ use karat_testkit::server::ScriptedServer;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// Sends a request by hand and reads up to `limit` bytes, until the end or a pause of a second.
-fn exchange(server: &ScriptedServer, request: &str, limit: usize) -> (Vec<u8>, bool) {
-    let mut socket = TcpStream::connect(server.base().trim_start_matches("http://")).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-    socket.write_all(request.as_bytes()).unwrap();
-    let mut seen = Vec::new();
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        match socket.read(&mut buffer) {
-            Ok(0) => return (seen, true),
-            Ok(count) => seen.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => return (seen, true),
-            Err(_) => return (seen, false),
-        }
-        if seen.len() >= limit {
-            return (seen, false);
-        }
-    }
-}
+use crate::wire::{exchange, split};
 
 fn post_text(path: &str, body: &str) -> String {
     let length = body.len();
@@ -37,12 +17,6 @@ fn post_text(path: &str, body: &str) -> String {
 /// Asks with a message; returns the status line, the head and the body.
 fn ask(server: &ScriptedServer, message: &str) -> (u16, String, String) {
     split(exchange(server, &post_text("/chat", &json!({"message": message}).to_string()), usize::MAX).0)
-}
-
-fn split(reply: Vec<u8>) -> (u16, String, String) {
-    let text = String::from_utf8(reply).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned())
 }
 
 #[test]

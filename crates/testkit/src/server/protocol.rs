@@ -1,0 +1,196 @@
+//! What is asked, and in whose language the answer is given.
+
+use serde_json::{Map, Value, json};
+
+use super::Request;
+use super::reply::{self, Reply};
+use super::turn::Turn;
+use super::{anthropic, openai};
+
+/// The languages that the server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// An agent of one's own: a message in, an answer out.
+    Agent,
+    /// `OpenAI`'s chat completions.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+}
+
+/// What a request asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) message: String,
+    /// How many turns were answered already.
+    pub(super) turn: usize,
+}
+
+/// Why a request breaks the protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) reason: String,
+}
+
+impl Refusal {
+    pub(super) fn bad(reason: impl Into<String>) -> Self {
+        Self { status: 400, reason: reason.into() }
+    }
+}
+
+impl Protocol {
+    pub(super) fn of(path: &str) -> Self {
+        let path = path.split('?').next().unwrap_or_default();
+        if path.ends_with("/chat/completions") {
+            Self::OpenAi
+        } else if path.ends_with("/messages") {
+            Self::Anthropic
+        } else {
+            Self::Agent
+        }
+    }
+
+    /// Returns what is asked, or why a real API would not answer it.
+    pub(super) fn read(self, request: &Request, needs_key: bool) -> Result<Question, Refusal> {
+        match self {
+            Self::Agent => {
+                let message = request.body.get("message").and_then(Value::as_str).unwrap_or_default();
+                Ok(Question { message: message.to_owned(), turn: 0 })
+            }
+            Self::OpenAi => openai::read(request, needs_key),
+            Self::Anthropic => anthropic::read(request, needs_key),
+        }
+    }
+
+    /// Returns the answer that an entry says, in this language, or why it does not fit what was asked.
+    pub(super) fn answer(
+        self,
+        entry: &Map<String, Value>,
+        request: &Request,
+        question: &Question,
+    ) -> Result<Reply, Refusal> {
+        if self == Self::Agent {
+            return Ok(agent_answer(entry));
+        }
+        let entry = turn_of(entry, question.turn);
+        let status = reply::whole(entry, "status").unwrap_or(200);
+        if status != 200 && !reply::speaks_for_itself(entry) {
+            let reason = entry.get("text").and_then(Value::as_str).unwrap_or("error").to_owned();
+            let status = u16::try_from(status).expect("'status' is an HTTP status");
+            return Ok(reply::read(entry, |_| self.error(&Refusal { status, reason })));
+        }
+        let mut turn = Turn::read(entry);
+        if turn.structured.is_some() && !self.asks_for_structure(&request.body) {
+            return Err(Refusal::bad("a structured answer is scripted but was not asked for"));
+        }
+        Ok(reply::read(entry, |text| {
+            if let Some(text) = text {
+                turn = Turn { text: text.to_owned(), ..Turn::default() };
+            }
+            match self {
+                Self::Anthropic => anthropic::message(&turn, &request.body),
+                _ => openai::completion(&turn, &request.body),
+            }
+        }))
+    }
+
+    /// Returns the answer to what is not in the script.
+    pub(super) fn not_scripted(self) -> Reply {
+        match self {
+            Self::Agent => Reply::json(404, &json!({"error": "message not scripted"})),
+            _ => self.refuse(&Refusal::bad("message not scripted")),
+        }
+    }
+
+    pub(super) fn refuse(self, refusal: &Refusal) -> Reply {
+        Reply::json(refusal.status, &self.error(refusal))
+    }
+
+    fn error(self, refusal: &Refusal) -> Value {
+        match self {
+            Self::Agent => json!({"error": refusal.reason}),
+            Self::OpenAi => openai::error(refusal),
+            Self::Anthropic => anthropic::error(refusal),
+        }
+    }
+
+    fn asks_for_structure(self, body: &Value) -> bool {
+        match self {
+            Self::Agent => false,
+            Self::OpenAi => openai::asks_for_structure(body),
+            Self::Anthropic => anthropic::forced_tool(body).is_some(),
+        }
+    }
+}
+
+/// Tells whether both providers take this as a tool's name.
+pub(super) fn is_tool_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+/// Returns a key of a request, where null is as good as nothing.
+pub(super) fn given<'v>(body: &'v Value, key: &str) -> Option<&'v Value> {
+    body.get(key).filter(|value| !value.is_null())
+}
+
+/// Refuses the keys that a part of a request must not have.
+pub(super) fn only_keys(part: &Map<String, Value>, known: &[&str], at: &str) -> Result<(), Refusal> {
+    match part.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => Err(Refusal::bad(format!("{at}: '{key}' is not permitted"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a number that is none, or not within these bounds.
+pub(super) fn number_within(body: &Value, key: &str, least: f64, most: f64) -> Result<(), Refusal> {
+    match given(body, key) {
+        Some(number) if !number.as_f64().is_some_and(|number| (least..=most).contains(&number)) => {
+            Err(Refusal::bad(format!("{key}: {number} is no number from {least} to {most}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a count that is no whole number from 1.
+pub(super) fn count_from_one(body: &Value, key: &str) -> Result<(), Refusal> {
+    match given(body, key) {
+        Some(count) if count.as_u64().is_none_or(|count| count == 0) => {
+            Err(Refusal::bad(format!("{key}: {count} is no whole number from 1")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns a content's text: it is one, or a list of parts of which some are.
+pub(super) fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// Returns the turn of this number; the last one stays, and an entry without turns is its only one.
+fn turn_of(entry: &Map<String, Value>, number: usize) -> &Map<String, Value> {
+    let turns = entry.get("turns").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    turns.get(number).or_else(|| turns.last()).and_then(Value::as_object).unwrap_or(entry)
+}
+
+/// Returns the entry as an agent's answer, with what an agent always says.
+fn agent_answer(entry: &Map<String, Value>) -> Reply {
+    reply::read(entry, |text| {
+        if let Some(text) = text {
+            return json!({"response": text, "toolCalls": []});
+        }
+        if entry.contains_key("status") {
+            return json!({});
+        }
+        let mut wire = entry.clone();
+        wire.retain(|key, _| !["delayMs", "truncated", "headers"].contains(&key.as_str()));
+        wire.entry("response").or_insert_with(|| json!(""));
+        wire.entry("toolCalls").or_insert_with(|| json!([]));
+        Value::Object(wire)
+    })
+}
