@@ -30,6 +30,26 @@ fn suite() {
 }
 
 #[test]
+fn model_openai() {
+    holds("model-openai.json", 13, 0);
+}
+
+#[test]
+fn model_anthropic() {
+    holds("model-anthropic.json", 13, 0);
+}
+
+#[test]
+fn model_suite() {
+    holds("model-suite.json", 0, 2);
+}
+
+#[test]
+fn model_own() {
+    holds("model-own.json", 44, 35);
+}
+
+#[test]
 fn every_file_is_played() {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
@@ -38,7 +58,9 @@ fn every_file_is_played() {
         .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
         .collect();
     names.sort();
-    assert_eq!(names, ["params.json", "response.json", "routing.json", "suite.json", "tokens.json"]);
+    let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
+    let others = ["params.json", "response.json", "routing.json", "suite.json", "tokens.json"];
+    assert_eq!(names, [&models[..], &others].concat());
 }
 
 #[track_caller]

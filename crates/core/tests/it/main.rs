@@ -4,4 +4,5 @@ mod bfcl;
 mod judging;
 mod lints;
 mod reading;
+mod turns;
 mod vectors;

@@ -1,0 +1,61 @@
+//! Makes a trace of a model's scripted turns: a second reading of the rules of the loop, beside the agent's own.
+
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::trace::{ToolCall, Trace, Usage};
+use serde_json::{Map, Value, json};
+
+/// What a turn uses that does not say.
+const USUAL_USAGE: [u64; 2] = [7, 3];
+
+/// Returns how a model answers this case.
+pub(crate) fn mode_of(case: &Case) -> Mode {
+    if case.stubs.is_some() { Mode::Stubbed } else { Mode::RoutingOnly }
+}
+
+/// Plays the turns of a reply: one without stubs, else until one has no calls or there were enough.
+pub(crate) fn trace_of_turns(reply: &Value, case: &Case) -> Trace {
+    let one = std::slice::from_ref(reply);
+    let turns = reply.get("turns").and_then(Value::as_array).map_or(one, Vec::as_slice);
+    let most = if case.stubs.is_some() { case.max_turns.unwrap_or(5) } else { 1 };
+    let mut trace = Trace { stop_reason: Some("maxTurns".to_owned()), ..Trace::default() };
+    let mut used = [0, 0];
+    for turn in turns.iter().chain(std::iter::repeat(&turns[turns.len() - 1])).take(most.try_into().expect("a count")) {
+        let known = ["text", "calls", "usage"];
+        let strange = turn.as_object().expect("a turn is an object").keys().find(|key| !known.contains(&key.as_str()));
+        assert_eq!(strange, None, "the turn's keys are known here");
+        let usage: [u64; 2] =
+            turn.get("usage").map_or(USUAL_USAGE, |usage| serde_json::from_value(usage.clone()).expect("usage"));
+        used = [used[0] + usage[0], used[1] + usage[1]];
+        let calls = turn.get("calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        trace.tool_calls.extend(calls.iter().map(|call| made(call, case.stubs.as_ref())));
+        if calls.is_empty() || case.stubs.is_none() {
+            trace.response = turn["text"].as_str().unwrap_or_default().to_owned();
+            trace.stop_reason = case.stubs.is_some().then(|| "final".to_owned());
+            break;
+        }
+    }
+    trace.usage = Some(Usage { input_tokens: Some(used[0]), output_tokens: Some(used[1]), ..Usage::default() });
+    trace
+}
+
+fn made(call: &Value, stubs: Option<&Map<String, Value>>) -> ToolCall {
+    let name = call["name"].as_str().expect("a call has a name").to_owned();
+    let arguments = match call.get("rawArgs").and_then(Value::as_str) {
+        Some(raw) => serde_json::from_str(raw).map_err(|_| raw.to_owned()),
+        None => Ok(call.get("args").cloned().unwrap_or_else(|| json!({}))),
+    };
+    let arguments = match arguments {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(other) => Err(call["rawArgs"].as_str().map_or_else(|| other.to_string(), str::to_owned)),
+        Err(raw) => Err(raw),
+    };
+    let stub = stubs.map(|stubs| stubs.get(&name).cloned());
+    match arguments {
+        Err(raw) => ToolCall { name, raw_params: Some(raw), success: Some(false), ..ToolCall::default() },
+        Ok(params) => {
+            let success = stub.as_ref().map(Option::is_some);
+            ToolCall { name, params, success, result: stub.flatten(), ..ToolCall::default() }
+        }
+    }
+}
