@@ -102,19 +102,19 @@ impl Models {
         let set = |variable: &str| settings.variables.get(variable).filter(|value| !value.is_empty());
         let other_base = config.base_url.clone().or_else(|| known.and_then(|known| set(known.base_variable)));
         let default_base = known.and_then(|known| known.base_url);
-        let base_url = other_base.clone().or_else(|| default_base.map(str::to_owned)).ok_or_else(|| {
+        let base_url = other_base.or_else(|| default_base.map(str::to_owned)).ok_or_else(|| {
             let variable = known.map_or("", |known| known.base_variable);
             Failure::invalid(format!("nothing says where '{name}' is"))
                 .hint(format!("set {variable}, or 'providers' in karat.json: {{\"{name}\": {{\"baseUrl\": …}}}}"))
         })?;
         let key_variable = config.api_key_variable.as_deref().or(known.map(|known| known.key_variable));
         let key = key_variable.and_then(set);
-        // Somebody else's server may not want one; a variable that a person named is meant.
-        let needs_key =
-            config.api_key_variable.is_some() || known.is_some_and(|known| known.needs_key) && other_base.is_none();
+        // A variable that a person named is meant.
+        let needs_key = config.api_key_variable.is_some() || known.is_some_and(|known| known.needs_key);
         if let (None, Some(variable), true, false) = (&key, key_variable, needs_key, self.offline) {
             return Err(Failure::invalid(format!("{variable} is not set, and '{name}' asks for a key"))
-                .hint("set it in the environment, or in a file .env beside karat.json"));
+                .hint("set it in the environment, or in a file .env beside karat.json")
+                .hint("openai-compatible:MODEL, ollama:MODEL and vllm:MODEL need none"));
         }
         if let Some(key) = &key {
             settings.redactor.add(key);

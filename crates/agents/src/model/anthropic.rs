@@ -113,10 +113,21 @@ pub(super) fn read(reply: &Value) -> Result<Turn, String> {
         calls,
         usage: reply.get("usage").and_then(read_usage),
         model: reply.get("model").and_then(Value::as_str).map(str::to_owned),
-        // Whole, since blocks of thinking must come back as they were.
-        message: json!({"role": "assistant", "content": content}),
+        message: json!({"role": "assistant", "content": content.iter().map(returned).collect::<Value>()}),
         cut_off,
     })
+}
+
+/// Returns a block as it goes back to the model: whole, since blocks of thinking must come back as they were, but for
+/// arguments that the provider would not take back.
+fn returned(block: &Value) -> Value {
+    let mut block = block.clone();
+    if block.get("type").and_then(Value::as_str) == Some("tool_use")
+        && !block.get("input").is_some_and(Value::is_object)
+    {
+        block["input"] = json!({});
+    }
+    block
 }
 
 fn read_call(block: &Value) -> Result<Call, String> {

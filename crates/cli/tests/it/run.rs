@@ -273,6 +273,7 @@ fn what_is_missing_is_said_with_a_way_out() {
     ----- stderr -----
     error: OPENAI_API_KEY is not set, and 'openai' asks for a key
     hint: set it in the environment, or in a file .env beside karat.json
+    hint: openai-compatible:MODEL, ollama:MODEL and vllm:MODEL need none
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "http://127.0.0.1:9", "--tool-registry-path", "t.json"]).filtered(), @"
     exit: 2
