@@ -101,7 +101,7 @@ impl HttpAgent {
         &self,
         message: &str,
         retries: Retries,
-        throttle: &Throttle,
+        throttle: &Arc<Throttle>,
         waiting: &dyn Waiting,
     ) -> Result<Exchanged, TryError> {
         let attempt = async || {

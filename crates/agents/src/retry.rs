@@ -1,5 +1,6 @@
 //! Whether and when a call is tried again.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -79,17 +80,15 @@ pub(crate) struct Retries {
 impl Retries {
     /// Tries until it works, until another try would not help, or until there were enough.
     ///
-    /// Refusals for haste while other calls were under way do not count: they slow us down, but say nothing of this
-    /// call. The place among the calls under way is kept, so that whoever was refused is the next to try.
+    /// Refusals for haste while other calls are made too do not count: they slow us down, but say nothing of this call.
     pub(crate) async fn run<T, F: Future<Output = Result<T, TryError>>>(
         self,
-        throttle: &Throttle,
+        throttle: &Arc<Throttle>,
         waiting: &dyn Waiting,
         attempt: impl Fn() -> F,
     ) -> Result<T, TryError> {
-        let wait = Wait::begin(waiting);
-        let turn = throttle.turn().await;
-        drop(wait);
+        let turn = throttle.turn();
+        let mut try_before = None;
         let mut pauses = backoff();
         let mut left = self.most;
         let mut elapsed = Duration::ZERO;
@@ -97,6 +96,7 @@ impl Retries {
             let wait = Wait::begin(waiting);
             let begun = turn.begin().await;
             drop(wait);
+            let number = begun.number();
             let start = Instant::now();
             let error = match attempt().await {
                 Ok(value) => {
@@ -115,7 +115,7 @@ impl Retries {
                 }
                 Trouble::Haste { pause } => {
                     let shared = pause.filter(|pause| *pause <= LONGEST_PAUSE);
-                    (pause, !begun.refused(shared))
+                    (pause, !begun.refused(try_before, shared))
                 }
             };
             if let Some(pause) = pause.filter(|pause| *pause > LONGEST_PAUSE) {
@@ -129,6 +129,7 @@ impl Retries {
                 return Err(TryError { message, ..error });
             }
             left -= u32::from(counts);
+            try_before = Some(number);
             let own = pauses.next().unwrap_or(LONGEST_BACKOFF);
             let wait = Wait::begin(waiting);
             tokio::time::sleep(pause.unwrap_or(own)).await;
@@ -197,7 +198,7 @@ mod tests {
     }
 
     async fn tried(most: u32, kinds: &[Trouble]) -> (Result<(), String>, usize, Duration) {
-        let throttle = Throttle::new(1, None);
+        let throttle = Arc::new(Throttle::new(1, None));
         let tries = Cell::new(0);
         let start = Instant::now();
         let attempt = || {

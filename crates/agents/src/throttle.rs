@@ -1,18 +1,18 @@
 //! How fast a provider may be asked: a rate, a pause that it asked for, and as many calls at once as it bears.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 /// Lets calls to one provider through.
 ///
 /// The number of calls at once is halved when the provider says that it is too much, and creeps up again with every
-/// call that it answers.
+/// call that it answers. Who came first goes first, also when it is for another try.
 #[derive(Debug)]
 pub struct Throttle {
-    permits: Semaphore,
     most: usize,
     /// The least time between the beginnings of two calls.
     interval: Option<Duration>,
@@ -23,95 +23,95 @@ pub struct Throttle {
 struct State {
     /// How many calls may be under way at once; a fraction is on its way up to the next whole number.
     window: f64,
-    /// Permits to take back as soon as they are given back.
-    owed: usize,
     under_way: usize,
     /// Nothing begins before.
     resume_at: Instant,
     /// When the next call may begin by the rate.
     next_slot: Instant,
-    /// Grows when slots that were given away are void.
-    plan: u64,
     /// When the window was cut last: what was under way then says nothing of the new window.
     cut_at: Instant,
+    /// How many tries have begun.
+    begun: u64,
+    arrived: u64,
+    /// Who waits, in the order of arrival.
+    queue: BTreeMap<u64, oneshot::Sender<Begun>>,
 }
 
-/// A call that may be made, until it is dropped.
+/// A call's place in the order of arrival, for all its tries.
 #[derive(Debug)]
-pub(crate) struct Turn<'t> {
-    throttle: &'t Throttle,
-    permit: Option<SemaphorePermit<'t>>,
+pub(crate) struct Turn {
+    throttle: Arc<Throttle>,
+    number: u64,
 }
 
 /// One try of a call, under way until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Begun<'t> {
-    throttle: &'t Throttle,
+pub(crate) struct Begun {
+    throttle: Arc<Throttle>,
     at: Instant,
+    number: u64,
+    /// Others were under way when it began.
+    in_company: bool,
+    /// Nobody took it, so there is nothing to give back.
+    void: bool,
 }
 
 impl Throttle {
     /// Allows `most` calls at once and, where given, so many in a minute, evenly spread.
     pub fn new(most: usize, per_minute: Option<u64>) -> Self {
         let now = Instant::now();
-        let most = most.clamp(1, Semaphore::MAX_PERMITS);
+        let most = most.max(1);
         Self {
-            permits: Semaphore::new(most),
             most,
             interval: per_minute.map(|rate| Duration::from_mins(1).div_f64(count(rate.max(1)))),
             state: Mutex::new(State {
                 window: count(most as u64),
-                owed: 0,
                 under_way: 0,
                 resume_at: now,
                 next_slot: now,
-                plan: 0,
                 cut_at: now,
+                begun: 0,
+                arrived: 0,
+                queue: BTreeMap::new(),
             }),
         }
     }
 
-    /// Waits for a place among the calls under way.
-    pub(crate) async fn turn(&self) -> Turn<'_> {
-        // The semaphore is never closed; without it, there would be nothing to hold back.
-        Turn { throttle: self, permit: self.permits.acquire().await.ok() }
+    /// Takes a place in the order.
+    pub(crate) fn turn(self: &Arc<Self>) -> Turn {
+        let mut state = self.state();
+        state.arrived += 1;
+        Turn { throttle: Arc::clone(self), number: state.arrived }
+    }
+
+    /// Lets begin whoever may; returns when to look again, if it is only a matter of time.
+    fn let_begin(self: &Arc<Self>, state: &mut State) -> Option<Instant> {
+        let now = Instant::now();
+        while !state.queue.is_empty() && state.under_way < whole(state.window) {
+            let earliest = state.resume_at.max(if self.interval.is_some() { state.next_slot } else { now });
+            if earliest > now {
+                return Some(earliest);
+            }
+            let Some((_, waiting)) = state.queue.pop_first() else { break };
+            let (number, in_company) = (state.begun + 1, state.under_way > 0);
+            let begun = Begun { throttle: Arc::clone(self), at: now, number, in_company, void: false };
+            match waiting.send(begun) {
+                Ok(()) => {
+                    state.under_way += 1;
+                    state.begun += 1;
+                    if let Some(interval) = self.interval {
+                        state.next_slot = now + interval;
+                    }
+                }
+                // It was given up in the meantime. The state is locked, so that dropping must not look at it.
+                Err(mut begun) => begun.void = true,
+            }
+        }
+        None
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets a try begin, or says when to ask again. A slot is the plan it belongs to: a pause makes a new plan.
-    fn admit(&self, slot: &mut Option<u64>) -> Result<Begun<'_>, Instant> {
-        let mut state = self.state();
-        let now = Instant::now();
-        if state.resume_at > now {
-            return Err(state.resume_at);
-        }
-        if let Some(interval) = self.interval
-            && *slot != Some(state.plan)
-        {
-            *slot = Some(state.plan);
-            let at = state.next_slot.max(now);
-            state.next_slot = at + interval;
-            if at > now {
-                return Err(at);
-            }
-        }
-        state.under_way += 1;
-        Ok(Begun { throttle: self, at: now })
-    }
-
-    /// Gives or owes permits until there are as many as the window has room for.
-    fn resize(&self, state: &mut State, from: usize, to: usize) {
-        if to < from {
-            let taken = self.permits.forget_permits(from - to);
-            state.owed += from - to - taken;
-        } else {
-            let paid = state.owed.min(to - from);
-            state.owed -= paid;
-            self.permits.add_permits(to - from - paid);
-        }
     }
 
     #[cfg(test)]
@@ -120,69 +120,68 @@ impl Throttle {
     }
 }
 
-impl<'t> Turn<'t> {
-    /// Waits until a try may begin: no pause is asked for, and the rate allows it.
-    pub(crate) async fn begin(&self) -> Begun<'t> {
-        let mut slot = None;
+impl Turn {
+    /// Waits until a try may begin: there is room, no pause is asked for, and the rate allows it.
+    pub(crate) async fn begin(&self) -> Begun {
+        let (sender, mut begun) = oneshot::channel();
+        self.throttle.state().queue.insert(self.number, sender);
         loop {
-            match self.throttle.admit(&mut slot) {
-                Ok(begun) => return begun,
-                Err(until) => sleep_until(until).await,
+            let again = self.throttle.let_begin(&mut self.throttle.state());
+            let time = async {
+                match again {
+                    Some(again) => sleep_until(again).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Ok(begun) = &mut begun => return begun,
+                () = time => {}
             }
         }
     }
 }
 
-impl Begun<'_> {
+impl Begun {
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The try was answered.
     pub(crate) fn succeeded(self) {
         let mut state = self.throttle.state();
-        let before = whole(state.window);
         state.window = (state.window + 1.0 / state.window).min(count(self.throttle.most as u64));
-        let after = whole(state.window);
-        if after > before {
-            self.throttle.resize(&mut state, before, after);
-        }
     }
 
-    /// The provider said that it is asked too much, and perhaps for how long to leave it alone; returns whether other
-    /// calls were under way, so that it is us who were too fast and not this call that is refused for itself.
-    pub(crate) fn refused(self, pause: Option<Duration>) -> bool {
+    /// The provider said that it is asked too much, and perhaps for how long to leave it alone.
+    ///
+    /// Returns whether it was asked by others too since the call's try before, or at the same time: then it is us who
+    /// were too fast, and not this call that is refused for itself.
+    pub(crate) fn refused(self, try_before: Option<u64>, pause: Option<Duration>) -> bool {
         let mut state = self.throttle.state();
         let now = Instant::now();
         if let Some(pause) = pause {
             state.resume_at = state.resume_at.max(now + pause);
-            state.next_slot = state.next_slot.min(state.resume_at);
-            state.plan += 1;
         }
         // One storm cuts once: what began before the cut is answered by the old window's rules.
         if self.at >= state.cut_at {
-            let before = whole(state.window);
             state.window = (state.window / 2.0).max(1.0);
             state.cut_at = now;
-            let after = whole(state.window);
-            self.throttle.resize(&mut state, before, after);
         }
-        state.under_way > 1
+        let between = try_before.is_some_and(|before| self.number != before + 1);
+        between || self.in_company || state.under_way > 1 || state.begun > self.number
     }
 }
 
-impl Drop for Begun<'_> {
+impl Drop for Begun {
     fn drop(&mut self) {
+        if self.void {
+            return;
+        }
         let mut state = self.throttle.state();
         state.under_way = state.under_way.saturating_sub(1);
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        let mut state = self.throttle.state();
-        if state.owed > 0
-            && let Some(permit) = self.permit.take()
-        {
-            state.owed -= 1;
-            permit.forget();
-        }
+        // Whoever waits for a time looks for itself.
+        self.throttle.let_begin(&mut state);
     }
 }
 
@@ -200,8 +199,6 @@ fn count(number: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -209,9 +206,8 @@ mod tests {
         let throttle = Arc::new(Throttle::new(50, Some(600)));
         let start = Instant::now();
         let calls = (0..50).map(|_| {
-            let throttle = Arc::clone(&throttle);
+            let turn = throttle.turn();
             tokio::spawn(async move {
-                let turn = throttle.turn().await;
                 let begun = turn.begin().await;
                 let at = begun.at;
                 begun.succeeded();
@@ -222,52 +218,74 @@ mod tests {
         for call in calls.collect::<Vec<_>>() {
             begun.push(call.await.expect("no panic"));
         }
-        begun.sort();
-        assert!(begun.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_millis(99)), "{begun:?}");
+        assert!(begun.is_sorted(), "who came first goes first");
+        assert!(begun.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_millis(100)), "{begun:?}");
         // Nor is it slower than it need be.
         assert!(begun[49] - start <= Duration::from_millis(4_960), "{:?}", begun[49] - start);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_refusal_halves_the_window_once_and_pauses_everybody() {
-        let throttle = Throttle::new(8, None);
-        let mut turns = Vec::new();
+        let throttle = Arc::new(Throttle::new(8, None));
+        let mut calls = Vec::new();
         for _ in 0..8 {
-            let turn = throttle.turn().await;
-            let begun = turn.begin().await;
-            turns.push((turn, begun));
+            calls.push(throttle.turn().begin().await);
         }
         tokio::time::advance(Duration::from_millis(10)).await;
-        let mut had_company = Vec::new();
-        for (turn, begun) in turns {
-            had_company.push(begun.refused(Some(Duration::from_secs(1))));
-            drop(turn);
-        }
+        let company: Vec<bool> =
+            calls.into_iter().map(|call| call.refused(None, Some(Duration::from_secs(1)))).collect();
         assert_eq!(throttle.window(), 4, "one storm, one cut");
-        assert_eq!(had_company, [true, true, true, true, true, true, true, false], "the last one was alone");
-        assert_eq!(throttle.permits.available_permits(), 4);
+        assert_eq!(company, [true; 8]);
         let start = Instant::now();
-        let turn = throttle.turn().await;
-        let begun = turn.begin().await;
-        assert!(begun.at - start >= Duration::from_millis(999), "{:?}", begun.at - start);
+        let again = throttle.turn().begin().await;
+        assert!(again.at - start >= Duration::from_millis(999), "{:?}", again.at - start);
+        assert!(!again.refused(None, None), "this one was alone");
+        assert_eq!(throttle.window(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_window_holds_for_those_who_try_again_as_well() {
+        let throttle = Arc::new(Throttle::new(4, None));
+        let turns: Vec<Turn> = (0..4).map(|_| throttle.turn()).collect();
+        for _ in 0..3 {
+            let begun = turns[0].begin().await;
+            tokio::time::advance(Duration::from_millis(1)).await;
+            begun.refused(None, None);
+        }
+        assert_eq!(throttle.window(), 1);
+        let first = turns[0].begin().await;
+        let short = Duration::from_secs(1);
+        assert!(tokio::time::timeout(short, turns[1].begin()).await.is_err(), "there is room for one");
+        drop(first);
+        // What gave up does not keep its place.
+        drop(turns[2].begin().await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_alone_is_told_so() {
+        let throttle = Arc::new(Throttle::new(4, None));
+        let (mine, other) = (throttle.turn(), throttle.turn());
+        let first = mine.begin().await;
+        let number = first.number();
+        assert!(!first.refused(None, None));
+        let second = mine.begin().await;
+        let next = second.number();
+        assert!(!second.refused(Some(number), None), "nobody came in between");
+        drop(other.begin().await);
+        assert!(mine.begin().await.refused(Some(next), None), "somebody did");
     }
 
     #[tokio::test(start_paused = true)]
     async fn answers_widen_the_window_again_up_to_the_most() {
-        let throttle = Throttle::new(4, None);
-        let turn = throttle.turn().await;
+        let throttle = Arc::new(Throttle::new(4, None));
         for _ in 0..3 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            let begun = turn.begin().await;
-            begun.refused(None);
+            throttle.turn().begin().await.refused(None, None);
         }
-        drop(turn);
-        assert_eq!((throttle.window(), throttle.permits.available_permits()), (1, 1));
+        assert_eq!(throttle.window(), 1);
         for _ in 0..40 {
-            let turn = throttle.turn().await;
-            let begun = turn.begin().await;
-            begun.succeeded();
+            throttle.turn().begin().await.succeeded();
         }
-        assert_eq!((throttle.window(), throttle.permits.available_permits()), (4, 4));
+        assert_eq!(throttle.window(), 4);
     }
 }

@@ -13,6 +13,7 @@ mod generated;
 mod hostile;
 mod init;
 mod interrupt;
+mod model;
 mod run;
 mod secrets;
 mod selection;

@@ -1,0 +1,202 @@
+//! Models as agents: what is sent, what is recorded, and how limits are kept.
+
+use std::time::Duration;
+
+use karat_testkit::project::TempProject;
+use karat_testkit::server::ScriptedServer;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::{case, ok_case, only_result, project};
+
+const KEY: &str = "sk-a-secret-key-7";
+
+/// Makes a project whose models are played by this server.
+fn asking(server: &ScriptedServer) -> TempProject {
+    project()
+        .env("OPENAI_API_KEY", KEY)
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.base()))
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("ANTHROPIC_BASE_URL", server.base())
+        .file("tools.json", json!([{"name": "look", "description": "Looks.", "inputSchema": {"type": "object"}}]))
+}
+
+fn config(more: Value) -> Value {
+    let mut config =
+        json!({"agentEndpoint": "openai:test-model", "toolRegistryPath": "tools.json", "outputDir": "results"});
+    let Value::Object(more) = more else { panic!("not an object: {more}") };
+    config.as_object_mut().unwrap().extend(more);
+    config
+}
+
+fn many_cases(count: usize) -> Value {
+    (1..=count).map(|number| ok_case(&format!("gs-x-{number:03}"), &format!("m{number}"))).collect()
+}
+
+#[test]
+fn a_storm_of_refusals_is_ridden_out() {
+    let server = ScriptedServer::start(json!({"*": {
+        "text": "ok", "delayMs": 20,
+        "storm": {"every": 2, "status": 429, "text": "slow down", "headers": {"retry-after": "1"}},
+    }}));
+    let providers = json!({"openai": {"requestsPerMinute": 3000}});
+    // No call takes so long; the pauses that the server asks for do, and must not count.
+    let project = asking(&server)
+        .file("karat.json", config(json!({"concurrency": 8, "timeoutMs": 900, "providers": providers})))
+        .file("evals/x.golden.json", many_cases(14));
+    let output = project.command(["run"]).within(Duration::from_mins(2)).run();
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let result = only_result(&project, "results");
+    assert_eq!(result["summary"]["passed"], 14, "{result}");
+    let slowest = result["cases"].as_array().unwrap().iter().map(|case| case["durationMs"].as_u64().unwrap()).max();
+    assert!(slowest < Some(500), "a wait counts as latency: {slowest:?}");
+    // 50 calls in a second are allowed, and none within the second that a refusal asks for, but for those under way.
+    assert!(server.busiest(Duration::from_secs(1)) <= 51, "{}", server.busiest(Duration::from_secs(1)));
+    assert!(server.busiest(Duration::from_millis(19)) <= 2, "{}", server.busiest(Duration::from_millis(19)));
+    let arrivals: Vec<_> = server.requests().into_iter().map(|request| request.at).collect();
+    let refused = arrivals.iter().enumerate().filter(|(index, _)| (index + 1) % 2 == 0).map(|(_, at)| *at);
+    for refusal in refused {
+        let told = refusal + Duration::from_millis(20);
+        let too_soon = arrivals.iter().filter(|at| **at > told + Duration::from_millis(250));
+        let too_soon = too_soon.filter(|at| **at < told + Duration::from_millis(950)).count();
+        assert_eq!(too_soon, 0, "calls begin in the pause");
+    }
+}
+
+#[rstest]
+#[case(json!({"maxRetries": 0}), 1)]
+#[case(json!({}), 3)]
+#[case(json!({"maxRetries": 4, "providers": {"openai": {"maxRetries": 1}}}), 2)]
+fn a_call_is_tried_as_often_as_was_said(#[case] keys: Value, #[case] tries: usize) {
+    let server = ScriptedServer::start(json!({"*": {"status": 503, "text": "busy", "headers": {"retry-after": "0"}}}));
+    let project =
+        asking(&server).file("karat.json", config(keys)).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert_eq!(server.request_count(), tries);
+    let error = only_result(&project, "results")["cases"][0]["error"].as_str().unwrap().to_owned();
+    assert!(error.starts_with("openai answered HTTP 503 Service Unavailable: busy"), "{error}");
+    assert_eq!(error.contains(&format!("(tried {tries} times)")), tries > 1, "{error}");
+}
+
+#[test]
+fn an_agent_of_ones_own_is_asked_again_only_when_told_to() {
+    let server = ScriptedServer::start(json!({"m": {"sequence": [
+        {"status": 500, "raw": "", "headers": {"retry-after": "0"}}, {"response": "ok"},
+    ]}}));
+    let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let arguments = ["run", "--agent-endpoint", &server.endpoint(), "--output-dir", "results"];
+    assert_eq!(project.run(arguments).code, Some(3));
+    assert_eq!(project.run(arguments.into_iter().chain(["--max-retries", "1"])).code, Some(0), "the second answers");
+    assert_eq!(server.request_count(), 2);
+}
+
+#[rstest]
+#[case("openai:test-model")]
+#[case("anthropic:test-model")]
+fn what_a_model_is_asked_with_is_recorded_and_its_key_is_not(#[case] endpoint: &str) {
+    let server = ScriptedServer::start(json!({"m": {"text": format!("ok, my key is {KEY}")}}));
+    let project = asking(&server)
+        .file("prompts/system.md", "Be brief.\n")
+        .file(
+            "karat.json",
+            config(json!({
+                "agentEndpoint": endpoint, "systemPromptPath": "prompts/system.md",
+                "temperature": 0.25, "maxOutputTokens": 77,
+            })),
+        )
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let body = &server.bodies()[0];
+    let text = body.to_string();
+    assert!(text.contains("Be brief.") && text.contains("\"look\""), "{text}");
+    assert_eq!((&body["temperature"], &body["model"]), (&json!(0.25), &json!("test-model")));
+    assert_eq!(server.refusals(), Vec::<String>::new());
+    let result = only_result(&project, "results");
+    let parameters = &result["metadata"]["parameters"];
+    assert_eq!((&parameters["temperature"], &parameters["maxOutputTokens"]), (&json!(0.25), &json!(77)));
+    assert_eq!(parameters["systemPrompt"], "96fb1c7f068c");
+    assert_eq!(result["agentEndpoint"], endpoint);
+    assert_eq!(result["cases"][0]["details"]["response"], "ok, my key is ***");
+    assert!(!(result.to_string() + &output.both()).contains(KEY));
+}
+
+#[test]
+fn a_key_can_stand_in_the_projects_env_file() {
+    let server = ScriptedServer::start(json!({"m": {"text": "ok"}}));
+    let project = project()
+        .file(".env", format!("OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={}/v1\n", server.base()))
+        .file("tools.json", json!([]))
+        .file("karat.json", config(json!({})))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert_eq!(server.requests()[0].headers["authorization"], format!("Bearer {KEY}"));
+    assert!(!output.both().contains(KEY));
+}
+
+#[test]
+fn a_server_of_ones_own_is_a_provider() {
+    let server = ScriptedServer::start(json!({"m": {"text": "ok"}})).without_keys();
+    let provider = json!({"api": "anthropic", "baseUrl": server.base(), "headers": {"x-team": "${TEAM}"}});
+    let project = project()
+        .env("TEAM", "blue-team")
+        .file("tools.json", json!([]))
+        .file("karat.json", config(json!({"agentEndpoint": "house:big", "providers": {"house": provider}})))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let request = &server.requests()[0];
+    assert_eq!((request.path.as_str(), request.headers["x-team"].as_str()), ("/v1/messages", "blue-team"));
+}
+
+#[test]
+fn what_is_not_known_has_no_cost_and_one_warning() {
+    let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500]}}));
+    let project = asking(&server).file("karat.json", config(json!({}))).file("evals/x.golden.json", many_cases(3));
+    let output = project.run(["run"]);
+    assert_eq!(output.stderr.matches("the price of openai:test-model is not known").count(), 1, "{}", output.stderr);
+    let result = only_result(&project, "results");
+    assert_eq!(result["summary"].get("estimatedCostUsd"), None);
+    assert_eq!(result["cases"][0]["details"]["usage"], json!({"inputTokens": 1000, "outputTokens": 500}));
+
+    let prices = json!({"openai:test-model": {"inputUsdPerMillion": 2, "outputUsdPerMillion": 8}}).to_string();
+    let output = project.run(["run", "--output-dir", "priced", "--prices", &prices]);
+    assert!(!output.stderr.contains("the price of"), "{}", output.stderr);
+    let cost = only_result(&project, "priced")["summary"]["estimatedCostUsd"].as_f64().unwrap();
+    assert!((cost - 0.018).abs() < 1e-12, "{cost}");
+}
+
+#[test]
+fn a_budget_stops_before_the_call_that_would_pass_it() {
+    let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500], "delayMs": 10}}));
+    // A call costs 0.006.
+    let prices = json!({"openai:test-model": {"inputUsdPerMillion": 2, "outputUsdPerMillion": 8}});
+    let project = asking(&server)
+        .file("karat.json", config(json!({"prices": prices, "maxCostUsd": 0.02, "concurrency": 8})))
+        .file("evals/x.golden.json", many_cases(30));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert_eq!(server.request_count(), 3, "a fourth would cost 0.024 in all");
+    let result = only_result(&project, "results");
+    assert_eq!(result["summary"]["passed"], 3);
+    assert!(result["summary"]["notRun"].as_u64().unwrap() > 0, "{}", result["summary"]);
+    assert!(output.stdout.contains("the budget of $0.02"), "{}", output.stdout);
+
+    let unpriced = project.run(["run", "--prices", "{}"]);
+    assert_eq!(unpriced.code, Some(2), "{}", unpriced.both());
+    assert!(unpriced.stderr.contains("'maxCostUsd' cannot be kept"), "{}", unpriced.stderr);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_judged_with_a_warning() {
+    let reply = json!({"model": "m", "choices": [{"finish_reason": "length", "message": {"content": "ok, but"}}]});
+    let server = ScriptedServer::start(json!({"m": {"json": reply}}));
+    let project = asking(&server)
+        .file("karat.json", config(json!({})))
+        .file("evals/x.golden.json", json!([case("gs-x-001", "m", json!({"responseContains": ["ok"]}))]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("the answer was cut off"), "{}", output.stdout);
+}
