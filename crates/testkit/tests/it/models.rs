@@ -555,3 +555,21 @@ fn one_server_speaks_all_languages() {
     let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/v1/chat/completions", "/v1/messages", "/chat"]);
 }
+
+#[rstest]
+#[case(json!([]))]
+#[case(json!("text"))]
+#[case(json!(null))]
+#[case(json!({"model": 1, "max_tokens": "many", "messages": 5, "tools": 7}))]
+#[case(json!({"model": "m", "max_tokens": 9, "messages": [1, null, "x", []]}))]
+#[case(json!({"model": "m", "max_tokens": 9, "messages": [{"role": ["user"], "content": {}}]}))]
+#[case(json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [1, {"type": 2}]}]}))]
+#[case(json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}, {"role": "assistant",
+    "content": [{"type": "tool_use"}], "tool_calls": [5]}]}))]
+#[case(json!({"model": "m", "max_tokens": 9, "messages": [{"role": "tool", "tool_call_id": 1, "content": [[]]}]}))]
+fn whatever_is_sent_the_server_goes_on(#[values(OpenAi, Anthropic)] api: Api, #[case] body: Value) {
+    let server = ScriptedServer::start(json!({"*": {"text": "fine"}}));
+    let (status, answer) = api.ask(&server, &body);
+    assert_eq!((status, &answer), (400, &api.error(400, &server.refusals()[0])));
+    assert_eq!(api.ask(&server, &api.request("m", &[])).0, 200);
+}
