@@ -30,7 +30,7 @@ pub(crate) fn trace_of_turns(reply: &Value, case: &Case) -> Trace {
         let calls = turn.get("calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         trace.tool_calls.extend(calls.iter().map(|call| made(call, case.stubs.as_ref())));
         if calls.is_empty() || case.stubs.is_none() {
-            trace.response = turn["text"].as_str().unwrap_or_default().to_owned();
+            turn["text"].as_str().unwrap_or_default().clone_into(&mut trace.response);
             trace.stop_reason = case.stubs.is_some().then(|| "final".to_owned());
             break;
         }
