@@ -113,9 +113,14 @@ pub(super) fn read(reply: &Value) -> Result<Turn, String> {
         calls,
         usage: reply.get("usage").and_then(read_usage),
         model: reply.get("model").and_then(Value::as_str).map(str::to_owned),
-        message: json!({"role": "assistant", "content": content.iter().map(returned).collect::<Value>()}),
+        message: json!({"role": "assistant", "content": content.iter().filter(|block| !is_blank(block)).map(returned).collect::<Value>()}),
         cut_off,
     })
+}
+
+/// Tells whether a block is a text without any, which the provider would not take back.
+fn is_blank(block: &Value) -> bool {
+    block.get("text").and_then(Value::as_str).is_some_and(|text| text.trim().is_empty())
 }
 
 /// Returns a block as it goes back to the model: whole, since blocks of thinking must come back as they were, but for

@@ -99,7 +99,8 @@ pub(super) fn read(reply: &Value) -> Result<Turn, String> {
         Some(Value::Array(calls)) => calls.as_slice(),
         Some(other) => return Err(format!("the reply's 'tool_calls' is {}, not an array", type_name(other))),
     };
-    let calls = written.iter().enumerate().map(read_call).collect::<Result<Vec<_>, _>>()?;
+    let mut calls = written.iter().map(read_call).collect::<Result<Vec<_>, _>>()?;
+    name_nameless(&mut calls);
     let refusal = message.get("refusal").and_then(Value::as_str).filter(|refusal| !refusal.is_empty());
     let cut_off = match choice.get("finish_reason").and_then(Value::as_str) {
         Some("length") => Some("the answer was cut off at its longest".to_owned()),
@@ -133,7 +134,21 @@ fn read_text(content: Option<&Value>) -> Result<String, String> {
     }
 }
 
-fn read_call((index, call): (usize, &Value)) -> Result<Call, String> {
+/// Gives an id to calls for which the server has none, so that their results can be told apart.
+fn name_nameless(calls: &mut [Call]) {
+    let mut number = 0;
+    for index in 0..calls.len() {
+        while calls[index].id.is_empty() {
+            let id = format!("call_{number}");
+            number += 1;
+            if calls.iter().all(|call| call.id != id) {
+                calls[index].id = id;
+            }
+        }
+    }
+}
+
+fn read_call(call: &Value) -> Result<Call, String> {
     let function = call.get("function").ok_or_else(|| format!("the reply's tool call has no 'function': {call}"))?;
     let name = function.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| format!("the reply's tool call has no name: {call}"))?;
@@ -144,8 +159,8 @@ fn read_call((index, call): (usize, &Value)) -> Result<Call, String> {
         Some(Value::Object(map)) => Arguments::Object(map.clone()),
         Some(other) => Arguments::Unreadable(other.to_string()),
     };
-    let id = call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
-    Ok(Call { id: id.map_or_else(|| format!("call_{index}"), str::to_owned), name: name.to_owned(), arguments })
+    let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
+    Ok(Call { id: id.to_owned(), name: name.to_owned(), arguments })
 }
 
 /// Returns the model's message with what every server takes back, and nothing else.
