@@ -202,7 +202,7 @@ fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
 /// Reads a cost, which may be nothing: recorded answers are free.
 fn read_cost(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     match value.as_f64() {
-        Some(cost) if cost == 0.0 => Some(0.0),
+        Some(0.0) => Some(0.0),
         _ => read_positive_number(value, path, problems),
     }
 }
@@ -252,8 +252,8 @@ mod tests {
         }
     }
 
-    fn of(gates: Gates, figures: &Figures) -> Vec<(String, Option<bool>)> {
-        let results = check(&gates, None, figures);
+    fn of(gates: &Gates, figures: &Figures) -> Vec<(String, Option<bool>)> {
+        let results = check(gates, None, figures);
         results.into_iter().map(|result| (format!("{} {result}", result.gate.name()), result.held)).collect()
     }
 
@@ -269,9 +269,9 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_just_reached_holds() {
-        let found = of(all(0.0), &figures());
+        let found = of(&all(0.0), &figures());
         assert!(found.iter().all(|(_, held)| *held == Some(true)), "{found:?}");
-        let found = of(all(0.01), &figures());
+        let found = of(&all(0.01), &figures());
         assert!(found.iter().all(|(_, held)| *held == Some(false)), "{found:?}");
         assert_eq!(found[0].0, "passRate 0.95, at least 0.96");
         assert_eq!(found[1].0, "maxCostUsd 0.3, at most 0.29");
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_held() {
-        let found = of(all(0.0), &Figures::default());
+        let found = of(&all(0.0), &Figures::default());
         assert!(found.iter().all(|(_, held)| held.is_none()), "{found:?}");
         assert_eq!(found[3].0, "maxRegressions not checked, at most 2: there is no baseline");
     }

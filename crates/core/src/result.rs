@@ -121,6 +121,7 @@ impl CaseResult {
                 failures.next();
                 Some((error, place))
             }
+            // It repeats the first failure, but a timeout or another runner's result has no list.
             (Some(error), _) => (!self.failures.iter().any(|one| one.message == error)).then_some((error, None)),
         };
         told.into_iter().chain(failures).collect()

@@ -161,7 +161,9 @@ impl TrialSummary {
 impl Trials {
     fn of(tries: Vec<Trial>, planned: usize) -> Self {
         let mut counts = TrialCounts::default();
-        tries.iter().for_each(|one| counts.count(one.outcome));
+        for one in &tries {
+            counts.count(one.outcome);
+        }
         let TrialCounts { passed, failed, errored } = counts;
         let judged = passed + failed;
         let interval = wilson(passed, judged);

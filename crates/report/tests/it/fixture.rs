@@ -32,6 +32,7 @@ impl Suite {
             tier,
             agent: None,
             selected: lines.len(),
+            trials: 1,
             lines: lines.to_vec(),
             staleness: Vec::new(),
             has_baseline: false,

@@ -199,6 +199,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         trials: 1,
         strictness: Strictness::default(),
         fail_fast: false,
+        gates: None,
         tokens: TokenSources::default(),
         registry: None,
         tokenizer: Tokenizer::default(),
@@ -350,6 +351,7 @@ impl Ran {
         assert_eq!(sums.suites, selected.len(), "every suite is told of");
         sums.wall_clock_ms = totals.wall_clock_ms;
         sums.interrupted = totals.interrupted;
+        sums.gates.clone_from(&totals.gates);
         assert_eq!(totals, &sums);
         assert_eq!(totals.passed + totals.failed, totals.cases);
         assert_eq!(self.log.under_way, 0, "nobody is asked any more");
