@@ -118,6 +118,14 @@ impl Gate {
         matches!(self, Gate::PassRate | Gate::RubricScore)
     }
 
+    fn shown(self, figure: f64) -> String {
+        match self {
+            Gate::MaxCostUsd => format!("${}", shown(figure)),
+            Gate::P95LatencyMs => format!("{}ms", shown(figure)),
+            Gate::PassRate | Gate::MaxRegressions | Gate::RubricScore => shown(figure),
+        }
+    }
+
     fn unknown(self) -> &'static str {
         match self {
             Gate::PassRate | Gate::P95LatencyMs => "nothing has a verdict",
@@ -140,10 +148,11 @@ impl GateResult {
 /// Says what was found and what was wanted: `0.9, at least 0.95`.
 impl fmt::Display for GateResult {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limit = if self.gate.is_least() { "at least" } else { "at most" };
+        let bound = if self.gate.is_least() { "at least" } else { "at most" };
+        let limit = self.gate.shown(self.limit);
         match self.actual {
-            Some(actual) => write!(out, "{}, {limit} {}", shown(actual), shown(self.limit)),
-            None => write!(out, "not checked, {limit} {}: {}", shown(self.limit), self.gate.unknown()),
+            Some(actual) => write!(out, "{}, {bound} {limit}", self.gate.shown(actual)),
+            None => write!(out, "not checked, {bound} {limit}: {}", self.gate.unknown()),
         }
     }
 }
@@ -274,7 +283,8 @@ mod tests {
         let found = of(&all(0.01), &figures());
         assert!(found.iter().all(|(_, held)| *held == Some(false)), "{found:?}");
         assert_eq!(found[0].0, "passRate 0.95, at least 0.96");
-        assert_eq!(found[1].0, "maxCostUsd 0.3, at most 0.29");
+        assert_eq!(found[1].0, "maxCostUsd $0.3, at most $0.29");
+        assert_eq!(found[2].0, "p95LatencyMs 1900ms, at most 1899.99ms");
         assert_eq!(check(&Gates::default(), None, &figures()), []);
     }
 

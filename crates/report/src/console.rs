@@ -118,7 +118,7 @@ impl Reporter for ConsoleReporter {
                 if self.suites.len() > 1 {
                     self.page.totals(totals, &mut out);
                 }
-                self.page.gates(&totals.gates, &mut out);
+                self.page.gates(totals, &mut out);
             }
         }
         self.held = out;
@@ -308,7 +308,8 @@ impl Page {
     }
 
     /// Says of each limit whether it was kept.
-    fn gates(&self, gates: &[GateResult], out: &mut String) {
+    fn gates(&self, totals: &RunTotals, out: &mut String) {
+        let gates: &[GateResult] = &totals.gates;
         let ConsoleSettings { symbols, palette, .. } = self.settings;
         let widest = gates.iter().map(|result| result.gate.name().len()).max().unwrap_or(0);
         for (index, result) in gates.iter().enumerate() {
@@ -322,6 +323,10 @@ impl Page {
                 None => palette.broken(symbols.errored),
             };
             let _ = writeln!(out, "  {mark} {}  {result}", pad(result.gate.name(), widest));
+        }
+        if !gates.is_empty() && totals.not_run > 0 {
+            let warning = palette.doubtful(symbols.warning);
+            let _ = writeln!(out, "  {warning} not every case ran, so what holds is not known to hold for all");
         }
     }
 

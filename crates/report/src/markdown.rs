@@ -124,7 +124,7 @@ fn gate(result: &GateResult) -> String {
         None => "❗",
     };
     let of = result.agent.as_ref().map(|agent| format!(" of {}", code(agent))).unwrap_or_default();
-    format!("- {mark} {}{of}: {result}\n", result.gate.name())
+    format!("- {mark} {}{of}: {}\n", result.gate.name(), inline(&result.to_string()))
 }
 
 fn table_row(suite: &SuiteRecord, with_trials: bool) -> String {

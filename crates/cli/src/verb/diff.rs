@@ -200,7 +200,7 @@ fn overall(movement: &Movement, printer: &Printer) -> String {
         Verdict::NotEnoughData => palette.doubtful("not enough data"),
     };
     let Movement { worse, better, p_value, .. } = movement;
-    format!("overall: {word} ({worse} worse, {better} better, p = {p_value:.3})")
+    format!("overall: {word} ({worse} worse, {better} better, {})", chance(*p_value))
 }
 
 fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, out: &mut String) {
@@ -224,16 +224,22 @@ fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, 
         let tries = if widest_tries > 0 { pad(tries, taken) } else { String::new() };
         let text = case.error.as_deref().unwrap_or(&case.description);
         let room = printer.columns.saturating_sub(widest + taken + 6).max(20);
-        let _ = writeln!(out, "    {id}  {tries}{}", cut(&printable(text), room, printer.symbols.ellipsis));
+        let text = printable(text);
+        let line = format!("    {id}  {tries}{}", cut(&text, room, printer.symbols.ellipsis));
+        let _ = writeln!(out, "{}", line.trim_end());
     }
 }
 
 /// Returns how many tries passed before and now, and how likely chance alone shows that.
 fn tries(case: &CaseDiff, printer: &Printer) -> String {
     let side = |counts: Option<TrialCounts>| counts.map(|counts| format!("{}/{}", counts.passed, counts.total()));
-    let p_value = case.p_value.map(|p_value| format!(" p = {p_value:.3}")).unwrap_or_default();
+    let p_value = case.p_value.map(|p_value| format!(" {}", chance(p_value))).unwrap_or_default();
     match (side(case.before_trials), side(case.now_trials)) {
         (Some(before), Some(now)) => format!("{before} {} {now}{p_value}", printer.symbols.arrow),
         (one, other) => one.or(other).unwrap_or_default(),
     }
+}
+
+fn chance(p_value: f64) -> String {
+    if p_value < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p_value:.3}") }
 }

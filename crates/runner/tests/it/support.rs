@@ -52,6 +52,8 @@ pub(crate) struct FakeAgent {
     identity: String,
     stubbed: bool,
     behaviours: HashMap<String, (Duration, Act)>,
+    /// What it does when it is asked once more.
+    samples: HashMap<(String, u32), (Duration, Act)>,
     log: Arc<Mutex<Log>>,
 }
 
@@ -67,6 +69,11 @@ pub(crate) struct Log {
 impl FakeAgent {
     pub(crate) fn on(mut self, message: &str, millis: u64, act: Act) -> Self {
         self.behaviours.insert(message.to_owned(), (Duration::from_millis(millis), act));
+        self
+    }
+
+    pub(crate) fn on_sample(mut self, message: &str, sample: u32, millis: u64, act: Act) -> Self {
+        self.samples.insert((message.to_owned(), sample), (Duration::from_millis(millis), act));
         self
     }
 
@@ -105,7 +112,8 @@ impl Agent for FakeAgent {
     fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         let started = Instant::now();
         let presence = Presence::begin(&self.log, ask.case);
-        let (delay, act) = self.behaviour(ask.case);
+        let sample = self.samples.get(&(ask.case.input.message.clone(), ask.sample));
+        let (delay, act) = sample.cloned().unwrap_or_else(|| self.behaviour(ask.case));
         if let Act::PanicAtOnce(what) = act {
             drop(presence);
             panic!("{what}");
