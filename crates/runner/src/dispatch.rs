@@ -259,14 +259,14 @@ fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> 
             counted(unused, "case has", "cases have")
         ));
     }
-    let tokens: BTreeSet<&str> =
-        cases.iter().flat_map(|case| &case.details.skipped_tokens).map(String::as_str).collect();
+    let details = || cases.iter().flat_map(|case| case.all_details());
+    let tokens: BTreeSet<&str> = details().flat_map(|details| &details.skipped_tokens).map(String::as_str).collect();
     if !tokens.is_empty() {
         let all = tokens.iter().copied().collect::<Vec<_>>().join(", ");
         let count = counted(tokens.len(), "token", "tokens");
         warnings.push(format!("checks were skipped for {count} without a value: {}", shorten(&all, 200)));
     }
-    let reasons: BTreeSet<&str> = cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
+    let reasons: BTreeSet<&str> = details().flat_map(|details| &details.warnings).map(String::as_str).collect();
     warnings.extend(reasons.into_iter().take(5).map(str::to_owned));
     warnings
 }

@@ -20,6 +20,15 @@ fn suite() -> TempProject {
     project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]))
 }
 
+/// Returns a summary in which the width of a time no longer shows how long it took.
+fn steady(text: &str) -> String {
+    let line = |line: &str| match line.strip_suffix("[TIME]") {
+        Some(before) => format!("{} [TIME]\n", before.trim_end()),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
 /// Runs five tries of two cases, and returns the run's id.
 fn five(project: &TempProject, server: &ScriptedServer, first: &str, second: &str) -> String {
     server.reset(json!({"a": steps(first), "b": steps(second)}));
@@ -32,14 +41,14 @@ fn a_flaky_agent_is_told_from_a_bad_one() {
     let server = ScriptedServer::start(json!({"a": steps("ppfpf"), "b": steps("ppppp")}));
     let project = suite();
     let output = project.run(["run", "--trials", "5", "--agent-endpoint", &server.endpoint()]);
-    insta::assert_snapshot!(output.filtered(), @"
+    insta::assert_snapshot!(steady(&output.filtered()), @"
     exit: 1
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
-      ✗ gs-x-001  says a                              3/5 flaky    [TIME]
+      ✗ gs-x-001  says a                              3/5 flaky [TIME]
         → 2 of 5 trials failed: responseContains: expected 'ok' in response but not
           found
-      ✓ gs-x-002  says b                              5/5          [TIME]
+      ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
       1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
       8/10 trials passed (80 %, 95 % interval 49–94 %) | 1 flaky
@@ -69,12 +78,12 @@ fn a_flaky_agent_is_told_from_a_bad_one() {
 fn without_colours_and_letters_beyond_ascii_the_columns_stand() {
     let server = ScriptedServer::start(json!({"a": steps("ppepf"), "b": steps("fffff")}));
     let output = suite().run(["run", "--trials=5", "--ascii", "--agent-endpoint", &server.endpoint()]);
-    insta::assert_snapshot!(output.filtered_stdout(), @"
+    insta::assert_snapshot!(steady(&output.filtered_stdout()), @"
     === x - golden evals ==============================================
-      ERR  gs-x-001  says a                           3/5 flaky    [TIME]
+      ERR  gs-x-001  says a                           3/5 flaky [TIME]
         -> error: 1 of 5 trials errored, 1 failed: the agent answered HTTP 500
            Internal Server Error: boom
-      FAIL gs-x-002  says b                           0/5          [TIME]
+      FAIL gs-x-002  says b                           0/5 [TIME]
         -> 5 of 5 trials failed: responseContains: expected 'ok' in response but not
            found
     -------------------------------------------------------------------
@@ -94,14 +103,14 @@ fn gates_decide_the_exit_code() {
     });
     let project = suite().file("karat.json", config);
     let held = project.run(["run", "--report", "markdown=held.md"]);
-    insta::assert_snapshot!(held.filtered(), @"
+    insta::assert_snapshot!(steady(&held.filtered()), @"
     exit: 0
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
-      ✗ gs-x-001  says a                              4/5 flaky    [TIME]
+      ✗ gs-x-001  says a                              4/5 flaky [TIME]
         → 1 of 5 trials failed: responseContains: expected 'ok' in response but not
           found
-      ✓ gs-x-002  says b                              5/5          [TIME]
+      ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
       1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
       9/10 trials passed (90 %, 95 % interval 60–98 %) | 1 flaky

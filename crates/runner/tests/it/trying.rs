@@ -6,7 +6,7 @@ use std::time::Duration;
 use karat_core::exit::ExitStatus;
 use karat_core::gate::{Gate, Gates};
 use karat_core::result::{EarlierCase, Outcome};
-use karat_core::trace::{Trace, Usage};
+use karat_core::trace::{ToolCall, Trace, Usage};
 use karat_core::trials::TrialCounts;
 use karat_runner::{Baseline, Plan, Reporters, SuitePlan, run};
 use karat_testkit::clock::FixedClock;
@@ -102,6 +102,18 @@ async fn a_case_that_often_passes_has_not_regressed() {
     let ran = play(tries(plan(vec![asked]), 5), agent).await;
     assert_eq!(ran.suite().regressions, ["broken"]);
     assert_eq!(ran.suite().new_passes, ["mended"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_any_try_skipped_is_told() {
+    let call = ToolCall { name: "mute".to_owned(), ..ToolCall::default() };
+    let silent = Trace { response: "ok".to_owned(), tool_calls: vec![call], ..Trace::default() };
+    let agent = FakeAgent::default().on_sample("m", 1, 1, Act::Answer(Box::new(silent)));
+    let mut asked = case("c", "m");
+    asked.expect.no_tool_errors = Some(true);
+    let ran = play(tries(plan(vec![suite("a", vec![asked])]), 2), agent).await;
+    assert_eq!(ran.case("c").details.warnings, Vec::<String>::new(), "the case is told as its first try");
+    assert_eq!(ran.suite().warnings, ["noToolErrors: the agent does not say whether 'mute' succeeded"]);
 }
 
 fn paid(response: &str, cost_usd: f64) -> Act {
