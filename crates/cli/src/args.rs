@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 const EXIT_CODES: &str = "\
 Exit codes:
   0    everything passed
-  1    a case failed or regressed
+  1    a case failed or regressed, or a gate did not hold
   2    usage, configuration or input is invalid; nothing was run
   3    something errored, so there is no verdict
   4    nothing was selected
@@ -116,6 +116,12 @@ pub(crate) struct ConfigArgs {
     /// Begin no further case after the first that does not pass
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) fail_fast: Option<bool>,
+    /// How often each case is tried [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<u64>,
+    /// The limits that decide the exit code, as JSON: passRate, maxCostUsd, p95LatencyMs, maxRegressions, rubricScore
+    #[arg(long, value_name = "JSON")]
+    pub(crate) gates: Option<String>,
     /// How often a call is tried again [default: 2 for models, 0 for agents of your own]
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u64>,

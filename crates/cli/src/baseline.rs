@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use karat_core::case::EvalFile;
+use karat_core::case::{EvalFile, Tier};
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Outcome};
+use serde::Deserialize;
 
 use crate::discover::EvalPath;
 use crate::failure::Failure;
@@ -24,8 +25,7 @@ impl Results {
             None => Ok(None),
             Some(BaselineSetting::File(path)) if path.is_dir() => {
                 let paths = result_paths(path);
-                let mut suites =
-                    paths.iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;
+                let mut suites = read_results(paths.iter())?;
                 newest_first(&mut suites);
                 if suites.is_empty() {
                     return Err(Failure::invalid(format!("the baseline folder {} holds no results", path.display())));
@@ -50,7 +50,7 @@ impl Results {
     /// Reads all earlier results, the newest first.
     pub(crate) fn newest(settings: &Settings) -> Result<Self, Failure> {
         let mut suites: Vec<EarlierResult> =
-            result_paths(&settings.output_dir).iter().filter_map(|path| read_result(path, "").ok()).collect();
+            result_paths(&settings.output_dir).iter().filter_map(|path| read_listed(path, "").ok()?).collect();
         newest_first(&mut suites);
         if suites.is_empty() {
             return Err(Failure::invalid(format!("there is no earlier result in {}", settings.output_dir.display()))
@@ -59,9 +59,11 @@ impl Results {
         Ok(Self { suites })
     }
 
-    /// Returns the result of a suite.
-    pub(crate) fn of(&self, path: &EvalPath, file: &EvalFile) -> Option<&EarlierResult> {
-        self.all_of(path, file).first().copied()
+    /// Returns the result of a suite: the same agent's, or else another's.
+    pub(crate) fn of(&self, path: &EvalPath, file: &EvalFile, agent: &str) -> Option<&EarlierResult> {
+        let all = self.all_of(path, file);
+        let same = all.iter().find(|result| result.agent_endpoint.as_deref() == Some(agent));
+        same.or(all.first()).copied()
     }
 
     /// Returns the results of a suite: of the same eval file, or else of its tool and tier where that is no question.
@@ -78,8 +80,10 @@ impl Results {
         if let ([], [result]) = (of_suite.as_slice(), self.suites.as_slice()) {
             return vec![result];
         }
-        let is_alone =
-            |result: &&EarlierResult| of_suite.iter().filter(|other| other.run_id == result.run_id).count() == 1;
+        let same_run = |left: &EarlierResult, right: &EarlierResult| {
+            left.run_id == right.run_id && left.agent_endpoint == right.agent_endpoint
+        };
+        let is_alone = |result: &&EarlierResult| of_suite.iter().filter(|other| same_run(other, result)).count() == 1;
         of_suite.iter().copied().filter(is_alone).collect()
     }
 
@@ -87,12 +91,16 @@ impl Results {
     pub(crate) fn keep_failed(&self, loaded: &mut Vec<Loaded>) -> Result<(), Failure> {
         for Loaded { path, file } in loaded.iter_mut() {
             // A run of some cases says nothing of the others: for each case its newest result counts.
-            let mut passed: HashMap<&str, bool> = HashMap::new();
-            for case in self.all_of(path, file).iter().flat_map(|result| &result.cases) {
-                passed.entry(&case.id).or_insert(case.outcome == Outcome::Passed);
+            let mut newest: HashMap<&str, (&str, bool)> = HashMap::new();
+            for result in self.all_of(path, file) {
+                for case in &result.cases {
+                    let (run_id, passed) = newest.entry(&case.id).or_insert((&result.run_id, true));
+                    // A run can ask several agents; to have failed with one of them is enough.
+                    *passed &= *run_id != result.run_id || case.outcome == Outcome::Passed;
+                }
             }
             let failed: HashSet<String> =
-                passed.into_iter().filter(|(_, passed)| !passed).map(|(id, _)| id.to_owned()).collect();
+                newest.into_iter().filter(|(_, (_, passed))| !passed).map(|(id, _)| id.to_owned()).collect();
             file.cases.retain(|case| failed.contains(&case.id));
         }
         loaded.retain(|loaded| !loaded.file.cases.is_empty());
@@ -118,11 +126,30 @@ pub(crate) fn run_results(folder: &Path, run_id: &str) -> Result<Vec<EarlierResu
         })
         .collect();
     if !named.is_empty() {
-        let read = named.into_iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;
+        let read = read_results(named.into_iter())?;
         return Ok(read.into_iter().filter(|result| result.run_id == run_id).collect());
     }
-    let all = paths.iter().filter_map(|path| read_result(path, "").ok());
+    let all = paths.iter().filter_map(|path| read_listed(path, "").ok()?);
     Ok(all.filter(|result| result.run_id == run_id).collect())
+}
+
+fn read_results<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<EarlierResult>, Failure> {
+    paths.filter_map(|path| read_listed(path, "the baseline").transpose()).collect()
+}
+
+/// Reads a result that nobody named; those of rubrics are of another form, and are passed over.
+fn read_listed(path: &Path, what: &str) -> Result<Option<EarlierResult>, Failure> {
+    #[derive(Deserialize)]
+    struct OfTier {
+        tier: Tier,
+    }
+
+    let tier = || serde_json::from_slice::<OfTier>(&std::fs::read(path).ok()?).ok().map(|result| result.tier);
+    match read_result(path, what) {
+        Ok(result) => Ok(Some(result).filter(|result| result.tier != Tier::Rubric)),
+        Err(_) if tier() == Some(Tier::Rubric) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 pub(crate) fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Failure> {

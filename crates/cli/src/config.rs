@@ -1,6 +1,7 @@
 //! `karat.json`.
 
 use karat_agents::{HttpConfig, Price, ProviderConfig, read_headers};
+use karat_core::gate::Gates;
 use karat_core::source::{
     Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
     read_string, read_strings, read_word, type_name,
@@ -51,6 +52,11 @@ pub(crate) struct ConfigFile {
     pub(crate) all_failures: Option<bool>,
     /// Whether no further case begins after the first that does not pass.
     pub(crate) fail_fast: Option<bool>,
+    /// How often each case is tried.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) trials: Option<u64>,
+    /// The limits that decide the exit code.
+    pub(crate) gates: Option<Gates>,
     /// How often a call is tried again: 2 for models, 0 for agents of your own if not given.
     pub(crate) max_retries: Option<u64>,
     /// How much the run may cost, in US dollars: the call that would pass it is not made.
@@ -122,6 +128,8 @@ impl ConfigFile {
             strict: object.nullable("strict", path, problems, read_bool),
             all_failures: object.nullable("allFailures", path, problems, read_bool),
             fail_fast: object.nullable("failFast", path, problems, read_bool),
+            trials: object.nullable("trials", path, problems, read_positive_count),
+            gates: object.nullable("gates", path, problems, Gates::read),
             max_retries: object.nullable("maxRetries", path, problems, read_count),
             max_cost_usd: object.nullable("maxCostUsd", path, problems, read_positive_number),
             system_prompt_path: object.nullable("systemPromptPath", path, problems, read_string),

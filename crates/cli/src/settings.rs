@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_agents::{HttpConfig, Parameters, Price, ProviderConfig};
+use karat_core::gate::Gates;
 use karat_core::redact::Redactor;
 use karat_core::source::{self, Problems, nearest, parse};
 use karat_core::tokenizer::Tokenizer;
@@ -19,6 +20,9 @@ use crate::load::read_text;
 use crate::printer::Printer;
 
 const CONFIG_NAME: &str = "karat.json";
+
+/// How often a case may be tried; more would not make anybody surer.
+const MOST_TRIALS: usize = 10_000;
 
 /// How this command is to work.
 #[derive(Debug)]
@@ -39,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
     pub(crate) fail_fast: bool,
+    pub(crate) trials: usize,
+    pub(crate) gates: Option<Gates>,
     /// How often a call is tried again, where somebody said.
     pub(crate) max_retries: Option<u32>,
     pub(crate) max_cost_usd: Option<f64>,
@@ -109,6 +115,10 @@ impl Settings {
         if let Some(endpoint) = &agent_endpoint {
             redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
         }
+        let gates = match &args.gates {
+            Some(text) => Some(read_flag("gates", text, Gates::read, &mut redactor)?),
+            None => file.gates.clone(),
+        };
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
         let model = model_options(&args.model, &file, &resolver, &mut redactor)?;
         printer.keep_secret(redactor.clone());
@@ -137,6 +147,8 @@ impl Settings {
             strict: args.strict.or(file.strict).unwrap_or_default(),
             all_failures: args.all_failures.or(file.all_failures).unwrap_or_default(),
             fail_fast: args.fail_fast.or(file.fail_fast).unwrap_or_default(),
+            trials: trials(args.trials.or(file.trials))?,
+            gates,
             max_retries: args
                 .max_retries
                 .or(file.max_retries)
@@ -307,6 +319,14 @@ fn positive(name: &str, value: Option<u64>, default: u64) -> Result<usize, Failu
         .ok()
         .filter(|value| *value > 0)
         .ok_or_else(|| Failure::invalid(format!("--{name} must be more than 0")))
+}
+
+fn trials(value: Option<u64>) -> Result<usize, Failure> {
+    let trials = positive("trials", value, 1)?;
+    if trials > MOST_TRIALS {
+        return Err(Failure::invalid(format!("--trials must be at most {MOST_TRIALS}")));
+    }
+    Ok(trials)
 }
 
 fn tokenizer(name: &str) -> Result<Tokenizer, Failure> {

@@ -38,6 +38,8 @@ impl ConfigArgs {
             strict: flags.strict.map_or_else(|| boolean("STRICT", &text), |flag| Ok(Some(flag)))?,
             all_failures: flags.all_failures.map_or_else(|| boolean("ALL_FAILURES", &text), |flag| Ok(Some(flag)))?,
             fail_fast: flags.fail_fast.map_or_else(|| boolean("FAIL_FAST", &text), |flag| Ok(Some(flag)))?,
+            trials: flags.trials.map_or_else(|| number("TRIALS", &text), |flag| Ok(Some(flag)))?,
+            gates: flags.gates.or_else(|| text("GATES")),
             max_retries: flags.max_retries.map_or_else(|| number("MAX_RETRIES", &text), |flag| Ok(Some(flag)))?,
             max_cost_usd: flags.max_cost_usd.map_or_else(|| number("MAX_COST_USD", &text), |flag| Ok(Some(flag)))?,
             model: flags.model.over_variables(&text)?,

@@ -5,17 +5,23 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::result::{EarlierCase, Outcome};
+use crate::statistics::{SIGNIFICANCE, Tries, fisher_test, sign_test};
+use crate::trials::TrialCounts;
 
 /// How a case moved between two runs. A case without a verdict on either side moved nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
-    /// Passed before, fails now.
+    /// Passed before, fails now; of several tries, passes less often than chance explains.
     Regression,
-    /// Failed before, passes now.
+    /// Failed before, passes now; of several tries, passes more often than chance explains.
     NewPass,
     StillPasses,
     StillFails,
+    /// Passes sometimes, and not clearly more or less often than before.
+    Flaky,
+    /// Passes more or less often than before, but so few tries could not show that it is no chance.
+    NotEnoughData,
     /// Errored before or now, so there is nothing to compare.
     NoVerdict,
     /// Not in the run before.
@@ -33,27 +39,51 @@ pub struct CaseDiff {
     pub change: Change,
     pub before: Option<Outcome>,
     pub now: Option<Outcome>,
+    /// How the tries ended, where a side was tried several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_trials: Option<TrialCounts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now_trials: Option<TrialCounts>,
+    /// How likely chance alone shows such a difference, by Fisher's exact test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_value: Option<f64>,
     /// Why it does not pass now.
     pub error: Option<String>,
 }
 
+/// Where a suite as a whole went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// No case passes more or less often than before.
+    Unchanged,
+    /// More cases got worse than chance explains.
+    Regression,
+    /// More cases got better than chance explains.
+    Improvement,
+    /// Cases moved, without a clear direction.
+    Flaky,
+    /// So few cases moved that no direction could be told from chance.
+    NotEnoughData,
+}
+
+/// How a suite moved as a whole, by the exact sign test over its cases, which is `McNemar`'s where each was tried once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Movement {
+    pub verdict: Verdict,
+    /// Cases that pass less often than before.
+    pub worse: usize,
+    /// Cases that pass more often than before.
+    pub better: usize,
+    /// How likely chance alone splits them so unevenly.
+    pub p_value: f64,
+}
+
 /// Compares two runs case by case: the current order first, then what is gone.
 pub fn diff_cases(before: &[EarlierCase], now: &[EarlierCase]) -> Vec<CaseDiff> {
-    let mut old: HashMap<&str, Outcome> = before.iter().map(|case| (case.id.as_str(), case.outcome)).collect();
-    let mut diffs: Vec<CaseDiff> = now
-        .iter()
-        .map(|case| {
-            let was = old.remove(case.id.as_str());
-            CaseDiff {
-                id: case.id.clone(),
-                description: case.description.clone(),
-                change: change(was, case.outcome),
-                before: was,
-                now: Some(case.outcome),
-                error: case.error.clone(),
-            }
-        })
-        .collect();
+    let mut old: HashMap<&str, &EarlierCase> = before.iter().map(|case| (case.id.as_str(), case)).collect();
+    let mut diffs: Vec<CaseDiff> = now.iter().map(|case| compare(old.remove(case.id.as_str()), case)).collect();
     let removed = before.iter().filter(|case| old.contains_key(case.id.as_str()));
     diffs.extend(removed.map(|case| CaseDiff {
         id: case.id.clone(),
@@ -61,9 +91,38 @@ pub fn diff_cases(before: &[EarlierCase], now: &[EarlierCase]) -> Vec<CaseDiff> 
         change: Change::Removed,
         before: Some(case.outcome),
         now: None,
+        before_trials: case.trials,
+        now_trials: None,
+        p_value: None,
         error: None,
     }));
     diffs
+}
+
+fn compare(before: Option<&EarlierCase>, now: &EarlierCase) -> CaseDiff {
+    let mut diff = CaseDiff {
+        id: now.id.clone(),
+        description: now.description.clone(),
+        change: change(before.map(|case| case.outcome), now.outcome),
+        before: before.map(|case| case.outcome),
+        now: Some(now.outcome),
+        before_trials: before.and_then(|case| case.trials),
+        now_trials: now.trials,
+        p_value: None,
+        error: now.error.clone(),
+    };
+    if let Some(before) = before
+        && (before.trials.is_some() || now.trials.is_some())
+    {
+        let counts = (counts(before), counts(now));
+        (diff.change, diff.p_value) = change_of_tries(counts.0, counts.1);
+        (diff.before_trials, diff.now_trials) = (Some(counts.0), Some(counts.1));
+    }
+    diff
+}
+
+fn counts(case: &EarlierCase) -> TrialCounts {
+    case.trials.unwrap_or_else(|| TrialCounts::single(case.outcome))
 }
 
 fn change(before: Option<Outcome>, now: Outcome) -> Change {
@@ -77,6 +136,68 @@ fn change(before: Option<Outcome>, now: Outcome) -> Change {
     }
 }
 
+/// Says how a case moved that was tried several times, and how likely that is by chance.
+fn change_of_tries(before: TrialCounts, now: TrialCounts) -> (Change, Option<f64>) {
+    let (old, new) = (before.judged(), now.judged());
+    let (Some(old_rate), Some(new_rate)) = (old.rate(), new.rate()) else {
+        return (Change::NoVerdict, None);
+    };
+    let p_value = fisher_test(old, new);
+    let change = if p_value < SIGNIFICANCE {
+        if new_rate < old_rate { Change::Regression } else { Change::NewPass }
+    } else if differ(old, new) && !could_show(old.total(), new.total()) {
+        Change::NotEnoughData
+    } else if before.is_mixed() || now.is_mixed() {
+        Change::Flaky
+    } else if new.failed == 0 {
+        Change::StillPasses
+    } else {
+        Change::StillFails
+    };
+    (change, Some(p_value))
+}
+
+/// Compares shares without dividing.
+fn differ(old: Tries, new: Tries) -> bool {
+    old.passed * new.total() != new.passed * old.total()
+}
+
+/// Tells whether so many tries could show any difference at all.
+fn could_show(before: usize, now: usize) -> bool {
+    let extreme = (Tries { passed: before, failed: 0 }, Tries { passed: 0, failed: now });
+    fisher_test(extreme.0, extreme.1) < SIGNIFICANCE
+}
+
+/// Says how a suite moved as a whole.
+pub fn movement(diffs: &[CaseDiff]) -> Movement {
+    let (mut worse, mut better) = (0, 0);
+    for diff in diffs {
+        let (Some(before), Some(now)) = (diff.before, diff.now) else {
+            continue;
+        };
+        let old = diff.before_trials.unwrap_or_else(|| TrialCounts::single(before)).judged();
+        let new = diff.now_trials.unwrap_or_else(|| TrialCounts::single(now)).judged();
+        if old.total() > 0 && new.total() > 0 && differ(old, new) {
+            if old.rate() > new.rate() {
+                worse += 1;
+            } else {
+                better += 1;
+            }
+        }
+    }
+    let p_value = sign_test(worse, better);
+    let verdict = if worse + better == 0 {
+        Verdict::Unchanged
+    } else if p_value < SIGNIFICANCE {
+        if worse > better { Verdict::Regression } else { Verdict::Improvement }
+    } else if sign_test(worse + better, 0) >= SIGNIFICANCE {
+        Verdict::NotEnoughData
+    } else {
+        Verdict::Flaky
+    };
+    Movement { verdict, worse, better, p_value }
+}
+
 /// Returns the ids that moved in one way.
 pub fn ids_of(diffs: &[CaseDiff], change: Change) -> Vec<String> {
     diffs.iter().filter(|diff| diff.change == change).map(|diff| diff.id.clone()).collect()
@@ -84,7 +205,9 @@ pub fn ids_of(diffs: &[CaseDiff], change: Change) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
 
@@ -97,5 +220,135 @@ mod tests {
     #[case(None, Outcome::Failed, Change::Added)]
     fn an_error_is_no_regression(#[case] before: Option<Outcome>, #[case] now: Outcome, #[case] expected: Change) {
         assert_eq!(change(before, now), expected);
+    }
+
+    fn tried(id: &str, passed: usize, failed: usize, errored: usize) -> EarlierCase {
+        let outcome = match (errored, failed) {
+            (0, 0) => Outcome::Passed,
+            (0, _) => Outcome::Failed,
+            _ => Outcome::Errored,
+        };
+        EarlierCase {
+            id: id.to_owned(),
+            description: String::new(),
+            outcome,
+            error: None,
+            trials: Some(TrialCounts { passed, failed, errored }),
+        }
+    }
+
+    fn once(id: &str, outcome: Outcome) -> EarlierCase {
+        EarlierCase { id: id.to_owned(), description: String::new(), outcome, error: None, trials: None }
+    }
+
+    fn only(before: EarlierCase, now: EarlierCase) -> CaseDiff {
+        diff_cases(&[before], &[now]).pop().expect("a case")
+    }
+
+    #[rstest]
+    #[case((5, 0), (0, 5), Change::Regression)]
+    #[case((0, 4), (4, 0), Change::NewPass)]
+    #[case((10, 0), (5, 5), Change::Regression)]
+    #[case((10, 0), (9, 1), Change::Flaky)]
+    #[case((3, 0), (0, 3), Change::NotEnoughData)]
+    #[case((2, 1), (1, 2), Change::NotEnoughData)]
+    #[case((2, 1), (2, 1), Change::Flaky)]
+    #[case((2, 2), (1, 1), Change::Flaky)]
+    #[case((5, 0), (5, 0), Change::StillPasses)]
+    #[case((0, 2), (0, 5), Change::StillFails)]
+    #[case((0, 0), (5, 0), Change::NoVerdict)]
+    fn tries_are_compared_by_fishers_test(
+        #[case] before: (usize, usize),
+        #[case] now: (usize, usize),
+        #[case] expected: Change,
+    ) {
+        // Tries without a verdict change nothing.
+        let errored = usize::from(before == (0, 0));
+        let diff = only(tried("c", before.0, before.1, errored), tried("c", now.0, now.1, 0));
+        assert_eq!(diff.change, expected, "{:?}", diff.p_value);
+        assert_eq!(diff.p_value.is_some(), expected != Change::NoVerdict);
+        let erring = only(tried("c", before.0, before.1, 2), tried("c", now.0, now.1, 3));
+        assert_eq!((erring.change, erring.p_value), (diff.change, diff.p_value));
+    }
+
+    #[rstest]
+    #[case(once("c", Outcome::Passed), tried("c", 0, 5, 0), Change::NotEnoughData)]
+    #[case(once("c", Outcome::Passed), tried("c", 0, 20, 0), Change::Regression)]
+    #[case(tried("c", 30, 0, 0), once("c", Outcome::Failed), Change::Regression)]
+    #[case(once("c", Outcome::Errored), tried("c", 5, 0, 0), Change::NoVerdict)]
+    fn one_try_against_several(#[case] before: EarlierCase, #[case] now: EarlierCase, #[case] expected: Change) {
+        assert_eq!(only(before, now).change, expected);
+    }
+
+    fn suite(worse: usize, better: usize, same: usize) -> Movement {
+        let ids: Vec<String> = (0..worse + better + same).map(|number| number.to_string()).collect();
+        let side = |worse_is: Outcome, better_is: Outcome| -> Vec<EarlierCase> {
+            let outcome = |number: usize| match number {
+                _ if number < worse => worse_is,
+                _ if number < worse + better => better_is,
+                _ => Outcome::Passed,
+            };
+            ids.iter().enumerate().map(|(number, id)| once(id, outcome(number))).collect()
+        };
+        movement(&diff_cases(&side(Outcome::Passed, Outcome::Failed), &side(Outcome::Failed, Outcome::Passed)))
+    }
+
+    #[rstest]
+    #[case(0, 0, Verdict::Unchanged)]
+    #[case(5, 0, Verdict::NotEnoughData)]
+    #[case(6, 0, Verdict::Regression)]
+    #[case(0, 6, Verdict::Improvement)]
+    #[case(4, 3, Verdict::Flaky)]
+    #[case(6, 1, Verdict::Flaky)]
+    #[case(8, 1, Verdict::Regression)]
+    fn a_suite_moves_when_its_cases_lean_one_way(
+        #[case] worse: usize,
+        #[case] better: usize,
+        #[case] verdict: Verdict,
+    ) {
+        let found = suite(worse, better, 4);
+        assert_eq!((found.verdict, found.worse, found.better), (verdict, worse, better));
+    }
+
+    #[test]
+    fn cases_on_one_side_and_errors_move_no_suite() {
+        let before = [once("gone", Outcome::Passed), once("e", Outcome::Passed), tried("t", 0, 0, 3)];
+        let now = [once("new", Outcome::Failed), once("e", Outcome::Errored), tried("t", 3, 0, 0)];
+        let found = movement(&diff_cases(&before, &now));
+        assert_eq!((found.verdict, found.p_value), (Verdict::Unchanged, 1.0));
+    }
+
+    #[rstest]
+    #[case(json!({"id": "a", "passed": true}), None)]
+    #[case(json!({"id": "a", "passed": true, "trials": 5}), None)]
+    #[case(json!({"id": "a", "passed": true, "trials": null}), None)]
+    #[case(json!({"id": "a", "passed": true, "trials": {"count": 5}}), None)]
+    #[case(json!({"id": "a", "passed": true, "trials": {"passed": 2, "failed": 1, "tries": []}}), Some((2, 1)))]
+    fn other_runners_trials_are_no_obstacle(#[case] case: serde_json::Value, #[case] expected: Option<(usize, usize)>) {
+        let read: EarlierCase = serde_json::from_value(case).expect("readable");
+        assert_eq!(read.trials.map(|counts| (counts.passed, counts.failed)), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn the_other_way_round_is_the_opposite(a in 0_usize..30, b in 0_usize..30, c in 0_usize..30, d in 0_usize..30) {
+            let there = only(tried("c", a, b, 0), tried("c", c, d, 0)).change;
+            let back = only(tried("c", c, d, 0), tried("c", a, b, 0)).change;
+            let opposite = match there {
+                Change::Regression => Change::NewPass,
+                Change::NewPass => Change::Regression,
+                same => same,
+            };
+            prop_assert_eq!(back, opposite);
+        }
+
+        #[test]
+        fn single_tries_keep_their_words(before in 0_u8..3, now in 0_u8..3) {
+            let outcome = |number| [Outcome::Passed, Outcome::Failed, Outcome::Errored][usize::from(number)];
+            let (before, now) = (outcome(before), outcome(now));
+            let diff = only(once("c", before), once("c", now));
+            prop_assert_eq!(diff.change, change(Some(before), now));
+            prop_assert_eq!((diff.p_value, diff.before_trials, diff.now_trials), (None, None, None));
+        }
     }
 }

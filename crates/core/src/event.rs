@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::case::Tier;
+use crate::gate::GateResult;
 use crate::result::{CaseResult, SuiteResult};
 use crate::staleness::Staleness;
+use crate::trials::TrialSummary;
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, Serialize)]
@@ -47,6 +49,9 @@ pub struct SuiteHeader {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub selected: usize,
+    /// How often each case is tried.
+    #[serde(skip)]
+    pub trials: usize,
     /// The line of each selected case, in order.
     #[serde(skip)]
     pub lines: Vec<usize>,
@@ -63,7 +68,7 @@ pub struct SuiteHeader {
 }
 
 /// The numbers of a whole run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunTotals {
     pub suites: usize,
@@ -79,6 +84,11 @@ pub struct RunTotals {
     pub new_passes: usize,
     pub wall_clock_ms: u64,
     pub interrupted: bool,
+    /// Where cases were tried several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trials: Option<TrialSummary>,
+    /// The limits that were set; they then decide how the run ends.
+    pub gates: Vec<GateResult>,
 }
 
 impl RunTotals {
@@ -94,5 +104,8 @@ impl RunTotals {
         self.skipped_assertions += summary.skipped_assertions;
         self.regressions += result.regressions.len();
         self.new_passes += result.new_passes.len();
+        if let Some(trials) = &summary.trials {
+            self.trials.get_or_insert_default().add(trials);
+        }
     }
 }

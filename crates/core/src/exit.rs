@@ -31,17 +31,67 @@ impl ExitStatus {
         }
     }
 
-    /// Returns how a run ended: an error ranks above a failure, since it hides one.
+    /// Returns how a run ended: an error ranks above a failure, since it hides one. Gates decide where there are any.
     pub fn of_run(totals: &RunTotals) -> Self {
         if totals.interrupted {
             ExitStatus::Interrupted
         } else if totals.errored > 0 || totals.not_run > 0 && totals.failed == 0 {
             // A case that did not run for no known reason has no verdict either.
             ExitStatus::Errored
+        } else if !totals.gates.is_empty() {
+            Self::of_gates(totals)
         } else if totals.failed > 0 || totals.regressions > 0 {
             ExitStatus::Failed
         } else {
             ExitStatus::Success
         }
+    }
+
+    fn of_gates(totals: &RunTotals) -> Self {
+        let any = |held| totals.gates.iter().any(|gate| gate.held == held);
+        if any(None) {
+            ExitStatus::Errored
+        } else if any(Some(false)) {
+            ExitStatus::Failed
+        } else if totals.not_run > 0 {
+            // Limits that a part of the cases kept say nothing of the whole.
+            ExitStatus::Errored
+        } else {
+            ExitStatus::Success
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::gate::{Gate, GateResult};
+
+    fn gate(held: Option<bool>) -> GateResult {
+        GateResult { gate: Gate::PassRate, agent: None, limit: 0.5, actual: None, held }
+    }
+
+    #[rstest]
+    #[case(&[Some(true)], (5, 0, 0), ExitStatus::Success)]
+    #[case(&[Some(true), Some(false)], (0, 0, 0), ExitStatus::Failed)]
+    #[case(&[Some(false), None], (5, 0, 0), ExitStatus::Errored)]
+    #[case(&[Some(true)], (1, 1, 0), ExitStatus::Errored)]
+    #[case(&[Some(true)], (0, 0, 1), ExitStatus::Errored)]
+    #[case(&[Some(true)], (1, 0, 1), ExitStatus::Errored)]
+    #[case(&[Some(false)], (1, 0, 1), ExitStatus::Failed)]
+    #[case(&[], (5, 0, 0), ExitStatus::Failed)]
+    #[case(&[], (0, 0, 0), ExitStatus::Success)]
+    fn gates_decide(
+        #[case] held: &[Option<bool>],
+        #[case] (failed, errored, not_run): (usize, usize, usize),
+        #[case] expected: ExitStatus,
+    ) {
+        let gates = held.iter().copied().map(gate).collect();
+        let totals =
+            RunTotals { cases: 9, failed, errored, not_run, gates, regressions: failed, ..RunTotals::default() };
+        assert_eq!(ExitStatus::of_run(&totals), expected);
+        assert_eq!(ExitStatus::of_run(&RunTotals { interrupted: true, ..totals }), ExitStatus::Interrupted);
     }
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::assertion::Failure;
 use crate::case::Tier;
 use crate::trace::{ToolCall, Usage};
-use crate::trials::Trials;
+use crate::trials::{TrialCounts, TrialSummary, Trials};
 
 /// The result of one eval file in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -94,6 +95,39 @@ pub struct CaseResult {
     pub trials: Option<Box<Trials>>,
 }
 
+impl CaseResult {
+    /// Returns what the agent did in every try.
+    pub fn all_details(&self) -> impl Iterator<Item = &CaseDetails> {
+        let tries = self.trials.iter().flat_map(|trials| &trials.tries).map(|one| &one.details);
+        self.trials.is_none().then_some(&self.details).into_iter().chain(tries)
+    }
+
+    /// Returns the outcome of every try, and how long it took.
+    pub fn all_outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
+        let tries = self.trials.iter().flat_map(|trials| &trials.tries).map(|one| (one.outcome, one.duration_ms));
+        self.trials.is_none().then_some((self.outcome, self.duration_ms)).into_iter().chain(tries)
+    }
+
+    /// Returns the reasons for which the case did not pass, each with its place in the case where it has one; where
+    /// the case was tried several times, the first says how often.
+    pub fn reasons(&self) -> Vec<(&str, Option<&str>)> {
+        let mut failures =
+            self.failures.iter().map(|one| (one.message.as_str(), Some(one.pointer.as_str()))).peekable();
+        let error = self.error.as_deref();
+        let told = match (error, failures.peek().copied()) {
+            (None, _) => None,
+            (Some(error), Some((_, place))) if self.trials.is_some() => {
+                // It ends with the first failure.
+                failures.next();
+                Some((error, place))
+            }
+            // It repeats the first failure, but a timeout or another runner's result has no list.
+            (Some(error), _) => (!self.failures.iter().any(|one| one.message == error)).then_some((error, None)),
+        };
+        told.into_iter().chain(failures).collect()
+    }
+}
+
 /// What the agent did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -133,6 +167,9 @@ pub struct Summary {
     /// Only when the cost of every answer is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<f64>,
+    /// Where the cases were tried several times: every try counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trials: Option<TrialSummary>,
 }
 
 impl Summary {
@@ -153,10 +190,13 @@ impl Summary {
             summary.vacuous += usize::from(case.vacuous);
             summary.skipped_assertions += case.assertions_skipped;
             summary.total_duration_ms += case.duration_ms;
-            let case_cost = case.details.usage.as_ref().and_then(|usage| usage.cost_usd);
-            cost = cost.zip(case_cost).map(|(sum, one)| sum + one);
+            for details in case.all_details() {
+                let one = details.usage.as_ref().and_then(|usage| usage.cost_usd);
+                cost = cost.zip(one).map(|(sum, one)| sum + one);
+            }
         }
         summary.estimated_cost_usd = cost.filter(|_| !cases.is_empty());
+        summary.trials = TrialSummary::of(cases.iter().map(Arc::as_ref));
         summary
     }
 }
@@ -170,6 +210,9 @@ pub struct EarlierResult {
     pub timestamp: String,
     pub tier: Tier,
     pub tool_name: String,
+    /// Who answered, where it is said.
+    #[serde(default)]
+    pub agent_endpoint: Option<String>,
     #[serde(default)]
     pub metadata: EarlierMetadata,
     pub cases: Vec<EarlierCase>,
@@ -190,6 +233,8 @@ pub struct EarlierCase {
     pub description: String,
     pub outcome: Outcome,
     pub error: Option<String>,
+    /// Where it was tried several times.
+    pub trials: Option<TrialCounts>,
 }
 
 impl<'de> Deserialize<'de> for EarlierCase {
@@ -205,11 +250,31 @@ impl<'de> Deserialize<'de> for EarlierCase {
             outcome: Option<Outcome>,
             #[serde(default)]
             error: Option<String>,
+            #[serde(default)]
+            trials: WrittenTrials,
         }
 
-        let Written { id, description, passed, outcome, error } = Written::deserialize(deserializer)?;
+        /// Another runner may mean something else by the word.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum WrittenTrials {
+            Counts(TrialCounts),
+            Other(IgnoredAny),
+        }
+
+        impl Default for WrittenTrials {
+            fn default() -> Self {
+                Self::Other(IgnoredAny)
+            }
+        }
+
+        let Written { id, description, passed, outcome, error, trials } = Written::deserialize(deserializer)?;
         let outcome = outcome.unwrap_or(if passed { Outcome::Passed } else { Outcome::Failed });
-        Ok(Self { id, description, outcome, error })
+        let trials = match trials {
+            WrittenTrials::Counts(counts) => Some(counts),
+            WrittenTrials::Other(IgnoredAny) => None,
+        };
+        Ok(Self { id, description, outcome, error, trials })
     }
 }
 
@@ -220,6 +285,7 @@ impl From<&CaseResult> for EarlierCase {
             description: case.description.clone(),
             outcome: case.outcome,
             error: case.error.clone(),
+            trials: case.trials.as_ref().map(|trials| trials.counts()),
         }
     }
 }

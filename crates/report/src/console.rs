@@ -6,11 +6,13 @@ use std::io;
 use std::sync::Arc;
 
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
+use karat_core::gate::GateResult;
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{cut, pad, printable, width, wrap};
+use crate::trials::{is_flaky, trials_line, tries};
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +118,7 @@ impl Reporter for ConsoleReporter {
                 if self.suites.len() > 1 {
                     self.page.totals(totals, &mut out);
                 }
+                self.page.gates(totals, &mut out);
             }
         }
         self.held = out;
@@ -140,6 +143,8 @@ const NARROWEST: usize = 67;
 struct Layout {
     id: usize,
     description: usize,
+    /// Nothing where each case is tried once.
+    trials: usize,
     line: usize,
 }
 
@@ -171,12 +176,19 @@ impl Page {
             Outcome::Errored => palette.broken(symbols.errored),
         };
         let duration = format!("{}ms", case.duration_ms);
-        let Layout { id: id_room, description: text_room, .. } = self.layout(suite);
+        let Layout { id: id_room, description: text_room, trials: tries_room, .. } = self.layout(suite);
         let id = cut(&self.clean(&case.id), id_room, symbols.ellipsis).into_owned();
         let text = cut(&self.clean(&case.description), text_room, symbols.ellipsis).into_owned();
+        let mut told = String::new();
+        if tries_room > 0 {
+            let tries = tries(case).unwrap_or_default();
+            let flaky = if is_flaky(case) { " flaky" } else { "" };
+            let column = pad(&format!(" {tries}{flaky}"), tries_room);
+            told = if is_flaky(case) { palette.doubtful(column) } else { column };
+        }
         let _ = writeln!(
             out,
-            "  {mark} {}  {} {}",
+            "  {mark} {}  {}{told} {}",
             pad(&id, id_room),
             pad(&text, text_room),
             palette.dim(format_args!("{duration:>DURATION$}")),
@@ -186,28 +198,25 @@ impl Page {
 
     /// Fits the columns to what is in them, so that on a wide screen the eye need not travel.
     fn layout(&self, suite: &SuiteHeader) -> Layout {
-        // Two spaces, mark, space, id, two spaces, description, space, duration.
-        let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + 1 + DURATION;
+        let digits = suite.trials.to_string().len();
+        let trials = if suite.trials > 1 { " / flaky".len() + 2 * digits } else { 0 };
+        // Two spaces, mark, space, id, two spaces, description, tries, space, duration.
+        let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION;
         let room = self.settings.columns.saturating_sub(fixed);
         let id = suite.id_columns.min(room.saturating_sub(12).max(12));
         // Under the longest line of numbers the frame would look torn.
         let least = NARROWEST.saturating_sub(fixed + id);
         let description = suite.description_columns.max(least).min(room.saturating_sub(id));
-        Layout { id, description, line: fixed + id + description }
+        Layout { id, description, trials, line: fixed + id + description }
     }
 
     fn reasons(&self, case: &CaseResult, out: &mut String) {
         if case.vacuous && case.outcome == Outcome::Passed {
             self.reason("no assertion ran, so this shows nothing", out);
         }
-        if case.failures.is_empty() {
-            let prefix = if case.outcome == Outcome::Errored { "error: " } else { "" };
-            if let Some(error) = &case.error {
-                self.reason(&format!("{prefix}{error}"), out);
-            }
-        }
-        for failure in &case.failures {
-            self.reason(&failure.message, out);
+        let prefix = if case.outcome == Outcome::Errored { "error: " } else { "" };
+        for (message, _) in case.reasons() {
+            self.reason(&format!("{prefix}{message}"), out);
         }
     }
 
@@ -234,6 +243,7 @@ impl Page {
         parts.push(format!("{}ms total", summary.total_duration_ms));
         parts.extend(summary.estimated_cost_usd.map(|cost| format!("${cost:.4}")));
         self.numbers("  ", &parts, out);
+        self.trials(&totals, "  ", out);
         let warning = palette.doubtful(symbols.warning);
         for staleness in &suite.staleness {
             let _ = writeln!(out, "  {warning} {}", self.clean(&staleness.console_line()));
@@ -283,6 +293,41 @@ impl Page {
         }
         let title = palette.bold(format_args!("{} suites:", totals.suites));
         self.numbers(&format!("{title} "), &count_parts(totals, palette), out);
+        self.trials(totals, "  ", out);
+    }
+
+    fn trials(&self, totals: &RunTotals, start: &str, out: &mut String) {
+        let Some(trials) = &totals.trials else {
+            return;
+        };
+        let mut parts = vec![self.clean(&trials_line(trials))];
+        if trials.flaky > 0 {
+            parts.push(self.settings.palette.doubtful(format_args!("{} flaky", trials.flaky)));
+        }
+        self.numbers(start, &parts, out);
+    }
+
+    /// Says of each limit whether it was kept.
+    fn gates(&self, totals: &RunTotals, out: &mut String) {
+        let gates: &[GateResult] = &totals.gates;
+        let ConsoleSettings { symbols, palette, .. } = self.settings;
+        let widest = gates.iter().map(|result| result.gate.name().len()).max().unwrap_or(0);
+        for (index, result) in gates.iter().enumerate() {
+            if index == 0 || gates[index - 1].agent != result.agent {
+                let of = result.agent.as_ref().map(|agent| format!(" of {}", self.clean(agent))).unwrap_or_default();
+                let _ = writeln!(out, "{}", palette.bold(format_args!("gates{of}:")));
+            }
+            let mark = match result.held {
+                Some(true) => palette.good(symbols.passed),
+                Some(false) => palette.bad(symbols.failed),
+                None => palette.broken(symbols.errored),
+            };
+            let _ = writeln!(out, "  {mark} {}  {result}", pad(result.gate.name(), widest));
+        }
+        if !gates.is_empty() && totals.not_run > 0 {
+            let warning = palette.doubtful(symbols.warning);
+            let _ = writeln!(out, "  {warning} not every case ran, so what holds is not known to hold for all");
+        }
     }
 
     /// Writes the numbers on as many lines as they need.

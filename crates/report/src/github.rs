@@ -88,12 +88,13 @@ fn append_summary(path: &Path, run: &RunRecord) -> io::Result<()> {
     file.write_all(format!("{separator}{text}").as_bytes())
 }
 
-/// Returns the commands: regressions, the other cases that did not pass, warnings, totals.
+/// Returns the commands: gates that did not hold, regressions, the other cases that did not pass, warnings, totals.
 pub fn render(run: &RunRecord, folder: &str) -> String {
     let mut out = String::new();
     // GitHub shows ten errors of a step, so those that matter most come first.
     let regressions = run.cases().filter(|case| case.kind() == Kind::Regressed);
     let others = run.cases().filter(|case| matches!(case.kind(), Kind::Failed | Kind::Errored));
+    push_gates(&mut out, run);
     for case in regressions.chain(others) {
         push_error(&mut out, &case, folder);
     }
@@ -101,6 +102,16 @@ pub fn render(run: &RunRecord, folder: &str) -> String {
     let totals = totals_line(&run.totals);
     Command { level: "notice", file: None, line: None, title: "karat", message: &totals }.push_to(&mut out);
     out
+}
+
+fn push_gates(out: &mut String, run: &RunRecord) {
+    for result in run.totals.gates.iter().filter(|result| result.held != Some(true)) {
+        let of = result.agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
+        let what = if result.held.is_none() { "could not be checked" } else { "did not hold" };
+        let title = format!("gate {} {what}", result.gate.name());
+        let message = format!("{}{of}: {result}", result.gate.name());
+        Command { level: "error", file: None, line: None, title: &title, message: &message }.push_to(out);
+    }
 }
 
 fn push_error(out: &mut String, case: &CaseRecord<'_>, folder: &str) {

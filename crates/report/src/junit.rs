@@ -11,6 +11,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::destination::Destination;
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
+use crate::trials::{is_flaky, tries};
 
 /// How many characters of a response are kept.
 const RESPONSE_LIMIT: usize = 2_000;
@@ -92,6 +93,12 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
     if case.kind() == Kind::Regressed {
         out.add_property(("regression", "true"));
     }
+    if let Some(tries) = tries(result) {
+        out.add_property(("trialsPassed", tries.as_str()));
+    }
+    if is_flaky(result) {
+        out.add_property(("flaky", "true"));
+    }
     if case.shows_nothing() {
         out.add_property(("vacuous", "no assertion ran, so this pass shows nothing"));
     }
@@ -121,7 +128,7 @@ fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
 fn failure_type(result: &CaseResult) -> &str {
     match (result.failures.first(), result.error.as_deref()) {
         (Some(failure), _) => &failure.assertion,
-        (None, Some("timeout")) => "timeout",
+        (None, Some(error)) if error == "timeout" || error.ends_with("trials failed: timeout") => "timeout",
         (None, _) => "failed",
     }
 }

@@ -14,6 +14,7 @@ mod record;
 mod result_file;
 mod style;
 mod terminal_text;
+mod trials;
 
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use json::{JsonLinesReporter, JsonReporter};

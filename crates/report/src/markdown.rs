@@ -6,11 +6,14 @@
 use std::fmt::Write;
 
 use karat_core::event::{RunEvent, RunTotals};
+use karat_core::exit::ExitStatus;
+use karat_core::gate::GateResult;
 use karat_core::port::{ReportError, Reporter};
 use karat_core::text::shorten;
 
 use crate::destination::Destination;
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
+use crate::trials::{is_flaky, trials_line, tries};
 
 /// How many bytes a summary may have: GitHub does not show one of more than 1 MiB.
 pub const LIMIT: usize = 900_000;
@@ -59,8 +62,13 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     let of_kind = |kind: Kind| cases.iter().filter(move |case| case.kind() == kind);
 
     let mut page = Page { text: format!("## {} karat: {}\n", mark(&run.totals), totals_line(&run.totals)), limit };
+    page.section("Gates", "", run.totals.gates.iter().map(gate));
     page.section("Regressions", "", of_kind(Kind::Regressed).map(regression));
-    page.section("Suites", TABLE_HEAD, run.suites.iter().map(table_row));
+    if run.totals.trials.is_some() {
+        page.section("Suites", TRIALS_TABLE_HEAD, run.suites.iter().map(|suite| table_row(suite, true)));
+    } else {
+        page.section("Suites", TABLE_HEAD, run.suites.iter().map(|suite| table_row(suite, false)));
+    }
     page.section("Warnings", "", warnings(run).into_iter());
     let failures = if run.totals.regressions > 0 { "Other failures" } else { "Failures" };
     page.section(failures, "", of_kind(Kind::Failed).map(|case| details("❌", case)));
@@ -104,14 +112,35 @@ const TABLE_HEAD: &str = "\
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
 ";
 
-fn table_row(suite: &SuiteRecord) -> String {
+const TRIALS_TABLE_HEAD: &str = "\
+| Tool | Tier | Passed | Failed | Errored | Trials | Flaky | Skipped assertions | Duration |
+| --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |
+";
+
+fn gate(result: &GateResult) -> String {
+    let mark = match result.held {
+        Some(true) => "✅",
+        Some(false) => "❌",
+        None => "❗",
+    };
+    let of = result.agent.as_ref().map(|agent| format!(" of {}", code(agent))).unwrap_or_default();
+    format!("- {mark} {}{of}: {}\n", result.gate.name(), inline(&result.to_string()))
+}
+
+fn table_row(suite: &SuiteRecord, with_trials: bool) -> String {
     let (tool, tier) = (inline(&suite.header.tool_name), suite.header.tier);
     let Some(result) = &suite.result else {
-        return format!("| {tool} | {tier} | – | – | – | – | not finished |\n");
+        let trials = if with_trials { " – | – |" } else { "" };
+        return format!("| {tool} | {tier} | – | – | – |{trials} – | not finished |\n");
     };
     let summary = &result.summary;
+    let trials = match &summary.trials {
+        Some(trials) => format!(" {} | {} |", inline(&trials_line(trials)), trials.flaky),
+        None if with_trials => " – | – |".to_owned(),
+        None => String::new(),
+    };
     format!(
-        "| {tool} | {tier} | {} | {} | {} | {} | {} |\n",
+        "| {tool} | {tier} | {} | {} | {} |{trials} {} | {} |\n",
         summary.passed,
         summary.failed.saturating_sub(summary.errored),
         summary.errored,
@@ -126,7 +155,9 @@ fn regression(case: &CaseRecord<'_>) -> String {
 
 fn details(mark: &str, case: &CaseRecord<'_>) -> String {
     let (id, description) = (code(&case.result.id), inline(&case.result.description));
-    let summary = format!("{mark} {id} {description}");
+    let tries = tries(case.result).map(|tries| format!(" {tries}")).unwrap_or_default();
+    let flaky = if is_flaky(case.result) { " flaky" } else { "" };
+    let summary = format!("{mark} {id}{tries}{flaky} {description}");
     let (place, reason) = (code(&case.location()), fenced(&case.reason()));
     format!("<details>\n<summary>{}</summary>\n\n{place}\n\n{reason}\n</details>\n\n", summary.trim_end())
 }
@@ -161,6 +192,13 @@ fn warnings(run: &RunRecord) -> Vec<String> {
 
 /// Returns the sign of a whole run: a warning where there may be failures that nobody saw.
 fn mark(totals: &RunTotals) -> &'static str {
+    if !totals.gates.is_empty() {
+        return match ExitStatus::of_run(totals) {
+            ExitStatus::Success => "✅",
+            ExitStatus::Failed => "❌",
+            _ => "⚠️",
+        };
+    }
     if totals.failed > totals.errored || totals.regressions > 0 {
         "❌"
     } else if totals.errored + totals.not_run + totals.vacuous > 0 || totals.interrupted || totals.cases == 0 {
@@ -186,6 +224,12 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
         (totals.not_run, "not run"),
     ];
     parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
+    if let Some(trials) = &totals.trials {
+        parts.push(trials_line(trials));
+        if trials.flaky > 0 {
+            parts.push(format!("{} flaky", trials.flaky));
+        }
+    }
     parts.join(", ")
 }
 

@@ -167,15 +167,10 @@ impl CaseRecord<'_> {
 
     /// Returns every failure with its place in the case, or why there is no verdict.
     pub(crate) fn reasons(&self) -> Vec<(&str, Option<&str>)> {
-        let error = self.result.error.as_deref();
         if self.kind() == Kind::Errored {
-            return vec![(error.unwrap_or("no verdict could be reached"), None)];
+            return vec![(self.result.error.as_deref().unwrap_or("no verdict could be reached"), None)];
         }
-        let failures = self.result.failures.iter();
-        // The error repeats the first failure, but a timeout or another runner's result has no list.
-        let alone = error.filter(|error| !failures.clone().any(|failure| failure.message == *error));
-        let listed = failures.map(|failure| (failure.message.as_str(), Some(failure.pointer.as_str())));
-        let reasons: Vec<_> = alone.map(|error| (error, None)).into_iter().chain(listed).collect();
+        let reasons = self.result.reasons();
         if reasons.is_empty() { vec![("failed without a reason", None)] } else { reasons }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use karat_core::assertion::Mode;
 use karat_core::diff::{Change, diff_cases, ids_of};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
+use karat_core::gate::{Figures, check};
 use karat_core::port::{Agent, Clock};
 use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
@@ -70,7 +71,7 @@ pub async fn run(
 
 fn headers(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Arc<SuiteHeader>> {
     let name = |suite: &SuitePlan| plan.redactor.text(&agents[suite.agent].identity()).into_owned();
-    let header = |suite: &SuitePlan| suite.header((agents.len() > 1).then(|| name(suite)));
+    let header = |suite: &SuitePlan| suite.header((agents.len() > 1).then(|| name(suite)), plan.trials.max(1));
     plan.suites.iter().map(|suite| Arc::new(header(suite))).collect()
 }
 
@@ -101,6 +102,8 @@ struct Board<'b> {
     missing: usize,
     timestamp: String,
     totals: RunTotals,
+    /// What gates are checked against, for each agent.
+    figures: Vec<Figures>,
 }
 
 struct SuiteState {
@@ -125,7 +128,9 @@ impl<'b> Board<'b> {
                 header,
             })
             .collect();
-        Self { shared, suites, open: 0, missing: shared.units.len(), timestamp, totals: RunTotals::default() }
+        let figures = vec![Figures::default(); shared.agents.len()];
+        let totals = RunTotals::default();
+        Self { shared, suites, open: 0, missing: shared.units.len(), timestamp, totals, figures }
     }
 
     fn take(&mut self, finished: Finished, reporters: &mut Reporters) {
@@ -174,7 +179,22 @@ impl<'b> Board<'b> {
         }
         self.totals.wall_clock_ms = millis(begun, Instant::now());
         self.totals.interrupted = interrupted;
+        self.check_gates();
         self.totals
+    }
+
+    /// Checks the limits for each agent that was asked.
+    fn check_gates(&mut self) {
+        let plan = &self.shared.plan;
+        let Some(gates) = &plan.gates else {
+            return;
+        };
+        for (index, figures) in self.figures.iter().enumerate() {
+            let mut suites = plan.suites.iter().zip(&self.suites).filter(|(suite, _)| suite.agent == index);
+            if let Some((_, state)) = suites.next() {
+                self.totals.gates.extend(check(gates, state.header.agent.as_deref(), figures));
+            }
+        }
     }
 
     fn finish_suite(&mut self, reporters: &mut Reporters) {
@@ -184,6 +204,9 @@ impl<'b> Board<'b> {
         // The results live on in the event only.
         self.suites[suite].results = Vec::new();
         self.totals.add(&result);
+        if self.shared.plan.gates.is_some() {
+            self.figures[self.shared.plan.suites[suite].agent].add(&result);
+        }
         reporters.emit(&RunEvent::SuiteFinished { suite, result });
     }
 
@@ -236,14 +259,14 @@ fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> 
             counted(unused, "case has", "cases have")
         ));
     }
-    let tokens: BTreeSet<&str> =
-        cases.iter().flat_map(|case| &case.details.skipped_tokens).map(String::as_str).collect();
+    let details = || cases.iter().flat_map(|case| case.all_details());
+    let tokens: BTreeSet<&str> = details().flat_map(|details| &details.skipped_tokens).map(String::as_str).collect();
     if !tokens.is_empty() {
         let all = tokens.iter().copied().collect::<Vec<_>>().join(", ");
         let count = counted(tokens.len(), "token", "tokens");
         warnings.push(format!("checks were skipped for {count} without a value: {}", shorten(&all, 200)));
     }
-    let reasons: BTreeSet<&str> = cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
+    let reasons: BTreeSet<&str> = details().flat_map(|details| &details.warnings).map(String::as_str).collect();
     warnings.extend(reasons.into_iter().take(5).map(str::to_owned));
     warnings
 }

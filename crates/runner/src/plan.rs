@@ -5,6 +5,7 @@ use std::time::Duration;
 use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile};
 use karat_core::event::SuiteHeader;
+use karat_core::gate::Gates;
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
 use karat_core::result::EarlierCase;
@@ -27,6 +28,8 @@ pub struct Plan {
     pub strictness: Strictness,
     /// Begins no further case after the first that does not pass.
     pub fail_fast: bool,
+    /// The limits that decide how the run ends.
+    pub gates: Option<Gates>,
     pub tokens: TokenSources,
     pub registry: Option<Registry>,
     pub tokenizer: Tokenizer,
@@ -61,7 +64,7 @@ impl SuitePlan {
         self.current.name.as_deref().unwrap_or(&self.file.tool_name)
     }
 
-    pub(crate) fn header(&self, agent: Option<String>) -> SuiteHeader {
+    pub(crate) fn header(&self, agent: Option<String>, trials: usize) -> SuiteHeader {
         let cases = &self.file.cases;
         let widest = |text: fn(&Case) -> &str| cases.iter().map(|case| display_width(text(case))).max().unwrap_or(0);
         SuiteHeader {
@@ -70,6 +73,7 @@ impl SuitePlan {
             tier: self.file.tier,
             agent,
             selected: cases.len(),
+            trials,
             lines: cases.iter().map(|case| case.line).collect(),
             staleness: check_staleness(&self.file, &self.current),
             has_baseline: self.baseline.is_some(),

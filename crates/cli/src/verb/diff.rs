@@ -1,13 +1,15 @@
 //! `karat diff`: what changed between two results.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use karat_core::case::Tier;
-use karat_core::diff::{CaseDiff, Change, diff_cases};
+use karat_core::diff::{CaseDiff, Change, Movement, Verdict, diff_cases, movement};
 use karat_core::exit::ExitStatus;
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Outcome};
+use karat_core::trials::TrialCounts;
 use karat_report::{cut, pad, printable, width};
 use serde::Serialize;
 
@@ -67,9 +69,39 @@ struct Diff {
 struct SuiteDiff {
     tool_name: String,
     tier: Tier,
+    /// Who answered before and now, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before_agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now_agent: Option<String>,
     /// The eval file changed between the runs, so that a change may come from it.
     eval_file_changed: bool,
+    /// Where the suite went as a whole.
+    overall: Movement,
     cases: Vec<CaseDiff>,
+}
+
+impl SuiteDiff {
+    /// Compares results of one suite, of which at least one is there.
+    fn of(before: Option<&EarlierResult>, now: Option<&EarlierResult>) -> Option<Self> {
+        let shown = now.or(before)?;
+        let cases = |side: Option<&EarlierResult>| side.map_or_else(Vec::new, |side| side.cases.clone());
+        let cases = diff_cases(&cases(before), &cases(now));
+        let hashes = before.zip(now).map(|(old, new)| (&old.metadata.eval_file_hash, &new.metadata.eval_file_hash));
+        Some(Self {
+            tool_name: shown.tool_name.clone(),
+            tier: shown.tier,
+            before_agent: before.and_then(|result| result.agent_endpoint.clone()),
+            now_agent: now.and_then(|result| result.agent_endpoint.clone()),
+            eval_file_changed: hashes.is_some_and(|(old, new)| old != new),
+            overall: movement(&cases),
+            cases,
+        })
+    }
+
+    fn agent(&self) -> Option<&String> {
+        self.now_agent.as_ref().or(self.before_agent.as_ref())
+    }
 }
 
 impl Diff {
@@ -83,22 +115,18 @@ impl Diff {
         };
         let same = |left: &EarlierResult, right: &EarlierResult| same_suite(left, right) && same_file(left, right);
         let mut suites = Vec::new();
+        let mut compared = vec![false; before.len()];
         for result in now {
-            let old = before.iter().find(|old| forced || same(old, result));
-            suites.push(SuiteDiff {
-                tool_name: result.tool_name.clone(),
-                tier: result.tier,
-                eval_file_changed: old.is_some_and(|old| old.metadata.eval_file_hash != result.metadata.eval_file_hash),
-                cases: diff_cases(old.map_or(&[][..], |old| &old.cases), &result.cases),
-            });
+            let matching = || before.iter().enumerate().filter(|(_, old)| forced || same(old, result));
+            let is_of_agent = |old: &EarlierResult| old.agent_endpoint == result.agent_endpoint;
+            let old = matching().find(|(_, old)| is_of_agent(old)).or_else(|| matching().next());
+            if let Some((index, _)) = old {
+                compared[index] = true;
+            }
+            suites.extend(SuiteDiff::of(old.map(|(_, old)| old), Some(result)));
         }
-        let gone = before.iter().filter(|old| !forced && !now.iter().any(|result| same(old, result)));
-        suites.extend(gone.map(|old| SuiteDiff {
-            tool_name: old.tool_name.clone(),
-            tier: old.tier,
-            eval_file_changed: false,
-            cases: diff_cases(&old.cases, &[]),
-        }));
+        let gone = before.iter().zip(compared).filter(|(_, compared)| !compared);
+        suites.extend(gone.filter_map(|(old, _)| SuiteDiff::of(Some(old), None)));
         let count = |change| suites.iter().flat_map(|suite| &suite.cases).filter(|case| case.change == change).count();
         let id = |results: &[EarlierResult]| results.first().map(|result| result.run_id.clone()).unwrap_or_default();
         Self {
@@ -125,9 +153,12 @@ impl Diff {
     fn text(&self, printer: &Printer) -> String {
         let mut out = String::new();
         let palette = printer.stdout_palette;
+        let agents: BTreeSet<&String> = self.suites.iter().filter_map(SuiteDiff::agent).collect();
         for suite in &self.suites {
             let dash = printer.symbols.dash;
-            let title = format!("{} {dash} {} evals", printable(&suite.tool_name), suite.tier);
+            let agent = suite.agent().filter(|_| agents.len() > 1);
+            let of = agent.map(|agent| format!(" of {}", printable(agent))).unwrap_or_default();
+            let title = format!("{} {dash} {} evals{of}", printable(&suite.tool_name), suite.tier);
             let _ = writeln!(out, "{}", palette.bold(title));
             let count = |change| suite.cases.iter().filter(|case| case.change == change).count();
             let parts = [
@@ -135,6 +166,8 @@ impl Diff {
                 (Change::NewPass, if count(Change::NewPass) == 1 { "new pass" } else { "new passes" }),
                 (Change::NoVerdict, "without a verdict"),
                 (Change::StillFails, "still failing"),
+                (Change::Flaky, "flaky"),
+                (Change::NotEnoughData, "without enough data"),
                 (Change::Added, "added"),
                 (Change::Removed, "removed"),
             ];
@@ -145,6 +178,7 @@ impl Diff {
                 }
             }
             let _ = writeln!(out, "  {} still passing", count(Change::StillPasses));
+            let _ = writeln!(out, "  {}", overall(&suite.overall, printer));
             if suite.eval_file_changed {
                 let warning = palette.doubtful(printer.symbols.warning);
                 let _ = writeln!(out, "  {warning} the eval file changed between the runs");
@@ -155,6 +189,20 @@ impl Diff {
     }
 }
 
+/// Says where the suite went as a whole, and what that rests on.
+fn overall(movement: &Movement, printer: &Printer) -> String {
+    let palette = printer.stdout_palette;
+    let word = match movement.verdict {
+        Verdict::Unchanged => return "overall: unchanged".to_owned(),
+        Verdict::Regression => palette.alarm("regression"),
+        Verdict::Improvement => palette.good("improvement"),
+        Verdict::Flaky => palette.doubtful("flaky"),
+        Verdict::NotEnoughData => palette.doubtful("not enough data"),
+    };
+    let Movement { worse, better, p_value, .. } = movement;
+    format!("overall: {word} ({worse} worse, {better} better, {})", chance(*p_value))
+}
+
 fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, out: &mut String) {
     let palette = printer.stdout_palette;
     let title = match change {
@@ -162,15 +210,36 @@ fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, 
         Change::NewPass => palette.good(title),
         Change::NoVerdict => palette.broken(title),
         Change::StillFails => palette.bad(title),
+        Change::Flaky | Change::NotEnoughData => palette.doubtful(title),
         _ => title.to_owned(),
     };
     let _ = writeln!(out, "  {title}");
     let widest = cases.iter().map(|case| width(&printable(&case.id))).max().unwrap_or_default();
-    for case in cases {
+    let tries: Vec<String> = cases.iter().map(|case| tries(case, printer)).collect();
+    let widest_tries = tries.iter().map(|text| width(text)).max().unwrap_or_default();
+    let taken = if widest_tries > 0 { widest_tries + 2 } else { 0 };
+    for (case, tries) in cases.iter().zip(&tries) {
         let id = pad(&printable(&case.id), widest);
         let id = if change == Change::Regression { palette.bold(id) } else { id };
+        let tries = if widest_tries > 0 { pad(tries, taken) } else { String::new() };
         let text = case.error.as_deref().unwrap_or(&case.description);
-        let room = printer.columns.saturating_sub(widest + 6).max(20);
-        let _ = writeln!(out, "    {id}  {}", cut(&printable(text), room, printer.symbols.ellipsis));
+        let room = printer.columns.saturating_sub(widest + taken + 6).max(20);
+        let text = printable(text);
+        let line = format!("    {id}  {tries}{}", cut(&text, room, printer.symbols.ellipsis));
+        let _ = writeln!(out, "{}", line.trim_end());
     }
+}
+
+/// Returns how many tries passed before and now, and how likely chance alone shows that.
+fn tries(case: &CaseDiff, printer: &Printer) -> String {
+    let side = |counts: Option<TrialCounts>| counts.map(|counts| format!("{}/{}", counts.passed, counts.total()));
+    let p_value = case.p_value.map(|p_value| format!(" {}", chance(p_value))).unwrap_or_default();
+    match (side(case.before_trials), side(case.now_trials)) {
+        (Some(before), Some(now)) => format!("{before} {} {now}{p_value}", printer.symbols.arrow),
+        (one, other) => one.or(other).unwrap_or_default(),
+    }
+}
+
+fn chance(p_value: f64) -> String {
+    if p_value < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p_value:.3}") }
 }

@@ -62,7 +62,8 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let plan = runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), printer))?;
+    let plan =
+        runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), &agent.identity(), printer))?;
     check_output_dir(&settings.output_dir)?;
     reports.iter().try_for_each(Report::check)?;
 
@@ -92,7 +93,8 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let status = finish(&totals, reporters.into_errors(), &redactor, printer);
     let files = if totals.suites == 1 { "1 result file".to_owned() } else { format!("{} result files", totals.suites) };
     let folder = settings.output_dir.strip_prefix(&environment.current_dir).unwrap_or(&settings.output_dir);
-    if status != ExitStatus::Errored || totals.errored > 0 {
+    // Unless they could not all be written.
+    if status == ExitStatus::of_run(&totals) {
         printer.note(&format!("run {run_id}: {files} in {}", folder.display()));
     }
     Ok(status)
@@ -142,6 +144,7 @@ async fn make_plan(
     loaded: Vec<Loaded>,
     registry: Option<Registry>,
     baseline: Option<&Results>,
+    agent: &str,
     printer: &Printer,
 ) -> Result<Plan, Failure> {
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
@@ -150,11 +153,12 @@ async fn make_plan(
         None => None,
     };
     printer.keep_secret(settings.redactor.clone());
+    let agent = settings.redactor.text(agent);
     let suites = loaded
         .into_iter()
         .map(|Loaded { path, file }| {
             let current = CurrentTool::of(&file, registry.as_ref());
-            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, printer));
+            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &agent, printer));
             SuitePlan { path: path.shown, project_path: path.in_project, agent: 0, file, current, baseline }
         })
         .collect();
@@ -163,9 +167,10 @@ async fn make_plan(
         suites,
         concurrency: settings.concurrency,
         timeout: settings.timeout,
-        trials: 1,
+        trials: settings.trials,
         strictness: Strictness { all_failures: settings.all_failures, fail_vacuous: settings.strict },
         fail_fast: settings.fail_fast,
+        gates: settings.gates.clone(),
         tokens: TokenSources { seed, snapshot },
         registry,
         tokenizer: settings.tokenizer,
@@ -173,8 +178,14 @@ async fn make_plan(
     })
 }
 
-fn suite_baseline(results: &Results, path: &EvalPath, file: &EvalFile, printer: &Printer) -> Option<Baseline> {
-    let Some(result) = results.of(path, file) else {
+fn suite_baseline(
+    results: &Results,
+    path: &EvalPath,
+    file: &EvalFile,
+    agent: &str,
+    printer: &Printer,
+) -> Option<Baseline> {
+    let Some(result) = results.of(path, file, agent) else {
         printer.warn(&format!("the baseline has no result for {}, so nothing is compared", path.shown));
         return None;
     };

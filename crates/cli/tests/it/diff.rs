@@ -43,6 +43,7 @@ fn what_broke_comes_first() {
       1 without a verdict
         gs-x-003  HTTP 500
       1 still passing
+      overall: not enough data (1 worse, 1 better, p = 1.000)
 
     ----- stderr -----
     ");

@@ -19,3 +19,4 @@ mod secrets;
 mod selection;
 mod support;
 mod tls;
+mod trials;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use karat_core::assertion::Failure;
 use karat_core::case::Tier;
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
+use karat_core::gate::{Gate, GateResult};
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseDetails, CaseResult, Outcome, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
+use karat_core::trials::combine;
 use karat_report::RunRecord;
 use karat_report::destination::Destination;
 use proptest::prelude::*;
@@ -32,6 +34,7 @@ impl Suite {
             tier,
             agent: None,
             selected: lines.len(),
+            trials: 1,
             lines: lines.to_vec(),
             staleness: Vec::new(),
             has_baseline: false,
@@ -160,6 +163,44 @@ pub(crate) fn events() -> Vec<RunEvent> {
     flight.regressions = vec!["ls-book-flight-001".to_owned()];
     flight.warnings = vec!["stubs do not apply to an endpoint agent".to_owned()];
     events_of(&[weather, flight])
+}
+
+/// Returns a run whose cases were tried several times, with gates of every kind.
+pub(crate) fn tried() -> Vec<RunEvent> {
+    let try_of = |letter: char| match letter {
+        'p' => case("gs-x-001", "Sometimes", Outcome::Passed),
+        't' => CaseResult { error: Some("timeout".to_owned()), ..failed("gs-x-001", "Sometimes", &[]) },
+        'e' => errored("gs-x-001", "Sometimes", "HTTP 500"),
+        _ => failed("gs-x-001", "Sometimes", &[("toolsCalled", "expected 'a'"), ("minLength", "expected 5")]),
+    };
+    let tries = |id: &str, letters: &str| {
+        let combined = combine(letters.chars().map(try_of).collect(), 3).expect("tries");
+        CaseResult { id: id.to_owned(), ..combined }
+    };
+    let mut suite = Suite::new("evals/x.golden.json", "x", Tier::Golden, &[4, 15, 26, 37]);
+    suite.header.trials = 3;
+    suite.cases = vec![
+        (0, tries("gs-x-001", "ppp")),
+        (1, tries("gs-x-002", "pfp")),
+        (2, tries("gs-x-003", "ppt")),
+        (3, tries("gs-x-004", "fep")),
+    ];
+    let mut events = events_of(&[suite]);
+    if let Some(RunEvent::RunFinished { totals, .. }) = events.last_mut() {
+        let agent = || Some("openai:<b>m</b>".to_owned());
+        totals.gates = vec![
+            GateResult { gate: Gate::PassRate, agent: agent(), limit: 0.7, actual: Some(0.75), held: Some(true) },
+            GateResult {
+                gate: Gate::P95LatencyMs,
+                agent: agent(),
+                limit: 200.0,
+                actual: Some(250.0),
+                held: Some(false),
+            },
+            GateResult { gate: Gate::MaxRegressions, agent: None, limit: 0.0, actual: None, held: None },
+        ];
+    }
+    events
 }
 
 /// Returns a run that says one text wherever a text can be said.

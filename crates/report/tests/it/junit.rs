@@ -182,3 +182,11 @@ fn is_plain(character: char) -> bool {
     is_allowed_in_xml(character)
         && !matches!(character, '\n' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
+
+#[test]
+fn tries_are_properties() {
+    let text = fixture::report(&fixture::tried(), JunitReporter::new);
+    assert!(text.contains(r#"<property name="trialsPassed" value="2/3"/>"#), "{text}");
+    assert!(text.contains(r#"<property name="flaky" value="true"/>"#), "{text}");
+    assert!(text.contains(r#"message="1 of 3 trials failed: timeout" type="timeout""#), "{text}");
+}

@@ -181,3 +181,61 @@ fn prose(markdown: &str) -> String {
     assert_eq!(fence, None, "a fence was left open");
     out
 }
+
+#[test]
+fn trials_and_gates_are_told_first() {
+    let events = fixture::tried();
+    insta::assert_snapshot!(fixture::report(&events, MarkdownReporter::new), @"
+    ## ⚠️ karat: 1/4 passed, 2 failed, 1 errored, 8/12 trials passed, 1 errored (73 % of 11 verdicts, 95 % interval 43–90 %), 3 flaky
+
+    ### Gates
+
+    - ✅ passRate of <code>openai&#58;&lt;b&gt;m&lt;/b&gt;</code>: 0.75, at least 0.7
+    - ❌ p95LatencyMs of <code>openai&#58;&lt;b&gt;m&lt;/b&gt;</code>: 250ms, at most 200ms
+    - ❗ maxRegressions: not checked, at most 0&#58; there is no baseline
+
+    ### Suites
+
+    | Tool | Tier | Passed | Failed | Errored | Trials | Flaky | Skipped assertions | Duration |
+    | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |
+    | x | golden | 1 | 2 | 1 | 8/12 trials passed, 1 errored &#40;73 % of 11 verdicts, 95 % interval 43–90 %&#41; | 3 | 0 | 3.0 s |
+
+    ### Failures
+
+    <details>
+    <summary>❌ <code>gs-x-002</code> 2/3 flaky Sometimes</summary>
+
+    <code>evals/x.golden.json&#58;15</code>
+
+    ```text
+    1 of 3 trials failed: toolsCalled: expected 'a'
+    minLength: expected 5
+    ```
+
+    </details>
+
+    <details>
+    <summary>❌ <code>gs-x-003</code> 2/3 flaky Sometimes</summary>
+
+    <code>evals/x.golden.json&#58;26</code>
+
+    ```text
+    1 of 3 trials failed: timeout
+    ```
+
+    </details>
+
+    ### Errors: no verdict
+
+    <details>
+    <summary>❗ <code>gs-x-004</code> 1/3 flaky Sometimes</summary>
+
+    <code>evals/x.golden.json&#58;37</code>
+
+    ```text
+    1 of 3 trials errored, 1 failed: HTTP 500
+    ```
+
+    </details>
+    ");
+}

@@ -9,3 +9,4 @@ mod ordering;
 mod redacting;
 mod reporting;
 mod support;
+mod trying;

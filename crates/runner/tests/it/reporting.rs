@@ -25,7 +25,7 @@ pub(crate) fn call(name: &str) -> ToolCall {
 }
 
 fn before(id: &str, outcome: Outcome) -> EarlierCase {
-    EarlierCase { id: id.to_owned(), description: String::new(), outcome, error: None }
+    EarlierCase { id: id.to_owned(), description: String::new(), outcome, error: None, trials: None }
 }
 
 /// A suite that was run before with these outcomes.

@@ -52,6 +52,8 @@ pub(crate) struct FakeAgent {
     identity: String,
     stubbed: bool,
     behaviours: HashMap<String, (Duration, Act)>,
+    /// What it does when it is asked once more.
+    samples: HashMap<(String, u32), (Duration, Act)>,
     log: Arc<Mutex<Log>>,
 }
 
@@ -67,6 +69,11 @@ pub(crate) struct Log {
 impl FakeAgent {
     pub(crate) fn on(mut self, message: &str, millis: u64, act: Act) -> Self {
         self.behaviours.insert(message.to_owned(), (Duration::from_millis(millis), act));
+        self
+    }
+
+    pub(crate) fn on_sample(mut self, message: &str, sample: u32, millis: u64, act: Act) -> Self {
+        self.samples.insert((message.to_owned(), sample), (Duration::from_millis(millis), act));
         self
     }
 
@@ -105,7 +112,8 @@ impl Agent for FakeAgent {
     fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         let started = Instant::now();
         let presence = Presence::begin(&self.log, ask.case);
-        let (delay, act) = self.behaviour(ask.case);
+        let sample = self.samples.get(&(ask.case.input.message.clone(), ask.sample));
+        let (delay, act) = sample.cloned().unwrap_or_else(|| self.behaviour(ask.case));
         if let Act::PanicAtOnce(what) = act {
             drop(presence);
             panic!("{what}");
@@ -199,6 +207,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         trials: 1,
         strictness: Strictness::default(),
         fail_fast: false,
+        gates: None,
         tokens: TokenSources::default(),
         registry: None,
         tokenizer: Tokenizer::default(),
@@ -350,6 +359,7 @@ impl Ran {
         assert_eq!(sums.suites, selected.len(), "every suite is told of");
         sums.wall_clock_ms = totals.wall_clock_ms;
         sums.interrupted = totals.interrupted;
+        sums.gates.clone_from(&totals.gates);
         assert_eq!(totals, &sums);
         assert_eq!(totals.passed + totals.failed, totals.cases);
         assert_eq!(self.log.under_way, 0, "nobody is asked any more");

@@ -1,0 +1,303 @@
+//! Several tries of each case, gates, and comparisons that know chance from change.
+
+use karat_testkit::project::TempProject;
+use karat_testkit::server::ScriptedServer;
+use serde_json::{Value, json};
+
+use crate::support::{newest_result, ok_case, only_result, project};
+
+/// A step for each letter: `p` passes, `f` fails, `e` is an HTTP error.
+fn steps(letters: &str) -> Value {
+    let step = |letter| match letter {
+        'p' => json!({"response": "ok", "usage": {"costUsd": 0.01}}),
+        'f' => json!({"response": "no", "usage": {"costUsd": 0.01}}),
+        _ => json!({"status": 500, "raw": "boom"}),
+    };
+    json!({"sequence": letters.chars().map(step).collect::<Vec<_>>()})
+}
+
+fn suite() -> TempProject {
+    project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]))
+}
+
+/// Returns a summary in which the width of a time no longer shows how long it took.
+fn steady(text: &str) -> String {
+    let line = |line: &str| match line.strip_suffix("[TIME]") {
+        Some(before) => format!("{} [TIME]\n", before.trim_end()),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// Runs five tries of two cases, and returns the run's id.
+fn five(project: &TempProject, server: &ScriptedServer, first: &str, second: &str) -> String {
+    server.reset(json!({"a": steps(first), "b": steps(second)}));
+    project.run(["run", "--trials", "5", "--agent-endpoint", &server.endpoint()]);
+    newest_result(project, "evals/results")["runId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_flaky_agent_is_told_from_a_bad_one() {
+    let server = ScriptedServer::start(json!({"a": steps("ppfpf"), "b": steps("ppppp")}));
+    let project = suite();
+    let output = project.run(["run", "--trials", "5", "--agent-endpoint", &server.endpoint()]);
+    insta::assert_snapshot!(steady(&output.filtered()), @"
+    exit: 1
+    ----- stdout -----
+    ═══ x — golden evals ══════════════════════════════════════════════
+      ✗ gs-x-001  says a                              3/5 flaky [TIME]
+        → 2 of 5 trials failed: responseContains: expected 'ok' in response but not
+          found
+      ✓ gs-x-002  says b                              5/5 [TIME]
+    ───────────────────────────────────────────────────────────────────
+      1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
+      8/10 trials passed (80 %, 95 % interval 49–94 %) | 1 flaky
+
+    ----- stderr -----
+    run [RUN_ID]: 1 result file in evals/results
+    ");
+    assert_eq!(server.request_count(), 10);
+    let result = only_result(&project, "evals/results");
+    let schema: Value = serde_json::from_str(&project.run(["schema", "result"]).stdout).unwrap();
+    let errors: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&result).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    let trials = &result["cases"][0]["trials"];
+    assert_eq!((&trials["passed"], &trials["failed"], &trials["flaky"]), (&json!(3), &json!(2), &json!(true)));
+    assert_eq!(trials["passRate"], json!(0.6));
+    let ks: Vec<&Value> = trials["passAt"].as_array().unwrap().iter().map(|at| &at["k"]).collect();
+    assert_eq!(ks, [&json!(1), &json!(2), &json!(4), &json!(5)]);
+    assert_eq!(trials["tries"].as_array().map(Vec::len), Some(5));
+    assert_eq!(result["summary"]["trials"]["total"], json!(10));
+    assert_eq!(result["summary"]["trials"]["flaky"], json!(1));
+    let cost = result["summary"]["estimatedCostUsd"].as_f64().unwrap();
+    assert!((cost - 0.1).abs() < 1e-9, "{cost}");
+}
+
+#[test]
+fn without_colours_and_letters_beyond_ascii_the_columns_stand() {
+    let server = ScriptedServer::start(json!({"a": steps("ppepf"), "b": steps("fffff")}));
+    let output = suite().run(["run", "--trials=5", "--ascii", "--agent-endpoint", &server.endpoint()]);
+    insta::assert_snapshot!(steady(&output.filtered_stdout()), @"
+    === x - golden evals ==============================================
+      ERR  gs-x-001  says a                           3/5 flaky [TIME]
+        -> error: 1 of 5 trials errored, 1 failed: the agent answered HTTP 500
+           Internal Server Error: boom
+      FAIL gs-x-002  says b                           0/5 [TIME]
+        -> 5 of 5 trials failed: responseContains: expected 'ok' in response but not
+           found
+    -------------------------------------------------------------------
+      0/2 passed | 1 failed | 1 errored | 0 skipped assertions | [TIME] total
+      3/10 trials passed, 1 errored (33 % of 9 verdicts, 95 % interval 12-65 %)
+      1 flaky
+    ");
+    assert!(output.stdout.is_ascii(), "{}", output.stdout);
+}
+
+#[test]
+fn gates_decide_the_exit_code() {
+    let server = ScriptedServer::start(json!({"a": steps("ppppf"), "b": steps("ppppp")}));
+    let config = json!({
+        "agentEndpoint": server.endpoint(), "trials": 5,
+        "gates": {"passRate": 0.9, "maxCostUsd": 0.1, "p95LatencyMs": 60000},
+    });
+    let project = suite().file("karat.json", config);
+    let held = project.run(["run", "--report", "markdown=held.md"]);
+    insta::assert_snapshot!(steady(&held.filtered()), @"
+    exit: 0
+    ----- stdout -----
+    ═══ x — golden evals ══════════════════════════════════════════════
+      ✗ gs-x-001  says a                              4/5 flaky [TIME]
+        → 1 of 5 trials failed: responseContains: expected 'ok' in response but not
+          found
+      ✓ gs-x-002  says b                              5/5 [TIME]
+    ───────────────────────────────────────────────────────────────────
+      1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
+      9/10 trials passed (90 %, 95 % interval 60–98 %) | 1 flaky
+
+    gates:
+      ✓ passRate      0.9, at least 0.9
+      ✓ maxCostUsd    $0.1, at most $0.1
+      ✓ p95LatencyMs  [TIME], at most [TIME]
+    ----- stderr -----
+    run [RUN_ID]: 1 result file in evals/results
+    ");
+    let page = project.read("held.md");
+    assert!(page.starts_with("## ✅ karat: 1/2 passed, 1 failed, 9/10 trials passed (90 %, "), "{page}");
+    assert!(page.contains("- ✅ passRate: 0.9, at least 0.9\n"), "{page}");
+
+    server.reset(json!({"a": steps("ppppf"), "b": steps("pppfp")}));
+    let broken = project.run(["run", "--format", "json", "--report", "markdown=broken.md"]);
+    assert_eq!(broken.code, Some(1), "{}", broken.both());
+    let document: Value = serde_json::from_str(&broken.stdout).unwrap();
+    let gate = &document["totals"]["gates"][0];
+    assert_eq!(gate, &json!({"gate": "passRate", "limit": 0.9, "actual": 0.8, "held": false}));
+    let page = project.read("broken.md");
+    assert!(page.starts_with("## ❌ karat: "), "{page}");
+    assert!(page.contains("- ❌ passRate: 0.8, at least 0.9\n"), "{page}");
+}
+
+#[test]
+fn a_gate_that_cannot_be_checked_does_not_hold() {
+    let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
+    let project = suite().file("karat.json", json!({"agentEndpoint": server.endpoint()}));
+    let output = project
+        .command(["run", "--quiet", "--gates", r#"{"maxCostUsd": 1, "maxRegressions": 0, "rubricScore": 0.5}"#])
+        .env("GITHUB_ACTIONS", "true")
+        .run();
+    insta::assert_snapshot!(output.filtered_stdout(), @"
+    ═══ x — golden evals ══════════════════════════════════════════════
+    ───────────────────────────────────────────────────────────────────
+      2/2 passed | 0 failed | 0 skipped assertions | [TIME] total
+
+    ::error title=gate maxCostUsd could not be checked::maxCostUsd: not checked, at most $1: the cost of an answer is not known
+    ::error title=gate maxRegressions could not be checked::maxRegressions: not checked, at most 0: there is no baseline
+    ::error title=gate rubricScore could not be checked::rubricScore: not checked, at least 0.5: no rubric was judged
+    ::notice title=karat::2/2 passed
+    gates:
+      ! maxCostUsd      not checked, at most $1: the cost of an answer is not known
+      ! maxRegressions  not checked, at most 0: there is no baseline
+      ! rubricScore     not checked, at least 0.5: no rubric was judged
+    ");
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    let errored = {
+        server.reset(json!({"a": steps("e"), "b": steps("p")}));
+        project.run(["run", "--gates", r#"{"passRate": 0.5}"#])
+    };
+    assert_eq!(errored.code, Some(3), "an error ranks above a gate that holds");
+    let partial = {
+        server.reset(json!({"a": steps("f"), "b": steps("p")}));
+        project.run(["run", "--fail-fast", "--gates", r#"{"passRate": 0}"#])
+    };
+    assert_eq!(partial.code, Some(3), "a part of the cases says nothing of the whole: {}", partial.both());
+}
+
+#[test]
+fn flags_and_variables_are_read_strictly() {
+    let project = suite().file("karat.json", json!({"agentEndpoint": "http://127.0.0.1:9/", "trials": 3}));
+    let refuse = |arguments: &[&str], expected: &str| {
+        let output = project.run(arguments.iter().copied());
+        assert_eq!((output.code, output.stderr.contains(expected)), (Some(2), true), "{}", output.stderr);
+    };
+    refuse(&["run", "--trials", "0"], "--trials must be more than 0");
+    refuse(&["run", "--trials", "10001"], "--trials must be at most 10000");
+    refuse(&["run", "--gates", r#"{"passRate": 95}"#], "as a share: 0.95");
+    refuse(&["run", "--gates", r#"{"maxCost": 1}"#], "did you mean 'maxCostUsd'?");
+    refuse(&["run", "--gates", "0.9"], "--gates: the file must be an object");
+    let output = project.command(["run"]).env("KARAT_TRIALS", "many").run();
+    assert!(output.stderr.contains("KARAT_TRIALS must be a number, found 'many'"), "{}", output.stderr);
+    let output = project.command(["run"]).env("KARAT_GATES", "{\"passRate\": \"all\"}").run();
+    assert_eq!(output.code, Some(2));
+    project.write("karat.json", json!({"gates": {"passrate": 1}}));
+    refuse(&["run"], "did you mean 'passRate'?");
+}
+
+#[test]
+fn several_tries_tell_chance_from_change() {
+    let server = ScriptedServer::start(json!({}));
+    let project = suite();
+    let before = five(&project, &server, "ppppp", "pfppp");
+    let now = five(&project, &server, "fffff", "fpfpp");
+    let diff = project.run(["diff", &before, &now]);
+    insta::assert_snapshot!(diff.filtered(), @"
+    exit: 1
+    ----- stdout -----
+    x — golden evals
+      1 regression
+        gs-x-001  5/5 → 0/5 p = 0.008  5 of 5 trials failed: responseContains: expe…
+      1 flaky
+        gs-x-002  4/5 → 3/5 p = 1.000  2 of 5 trials failed: responseContains: expe…
+      0 still passing
+      overall: not enough data (2 worse, 0 better, p = 0.500)
+
+    ----- stderr -----
+    ");
+    let document: Value =
+        serde_json::from_str(&project.run(["diff", &before, &now, "--format", "json"]).stdout).unwrap();
+    let suite = &document["suites"][0];
+    assert_eq!((&suite["overall"]["verdict"], &suite["overall"]["worse"]), (&json!("notEnoughData"), &json!(2)));
+    assert_eq!(suite["cases"][0]["change"], json!("regression"));
+    assert_eq!(suite["cases"][1]["change"], json!("flaky"));
+    assert_eq!(suite["cases"][1]["nowTrials"], json!({"passed": 3, "failed": 2, "errored": 0}));
+    assert_eq!(project.run(["diff", &before, &before]).code, Some(0));
+
+    // A run that is compared while it is made says the same.
+    server.reset(json!({"a": steps("fffff"), "b": steps("fpfpp")}));
+    let arguments = ["run", "--trials", "5", "--baseline-run-id", &before, "--gates", "{\"maxRegressions\": 0}"];
+    let again = project.command(arguments).env("KARAT_AGENT_ENDPOINT", server.endpoint()).run();
+    assert_eq!(again.code, Some(1), "{}", again.both());
+    assert_eq!(newest_result(&project, "evals/results")["regressions"], json!(["gs-x-001"]));
+}
+
+#[test]
+fn three_tries_are_not_enough_and_one_bad_case_is_no_trend() {
+    let server = ScriptedServer::start(json!({}));
+    let project = suite();
+    let run = |first: &str, second: &str| {
+        server.reset(json!({"a": steps(first), "b": steps(second)}));
+        project.run(["run", "--trials", "3", "--agent-endpoint", &server.endpoint()]);
+        newest_result(&project, "evals/results")["runId"].as_str().unwrap().to_owned()
+    };
+    let (before, now) = (run("ppp", "ppp"), run("fff", "ppp"));
+    insta::assert_snapshot!(project.run(["diff", &before, &now, "--ascii"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    x - golden evals
+      1 without enough data
+        gs-x-001  3/3 -> 0/3 p = 0.100  3 of 3 trials failed: responseContains: e...
+      1 still passing
+      overall: not enough data (1 worse, 0 better, p = 1.000)
+
+    ----- stderr -----
+    ");
+}
+
+fn result(run_id: &str, agent: &str, passed: bool) -> Value {
+    json!({
+        "runId": run_id, "timestamp": "2026-01-01T00:00:00Z", "tier": "golden", "toolName": "x",
+        "agentEndpoint": agent, "metadata": {"evalFile": "evals/x.golden.json"},
+        "cases": [{"id": "gs-x-001", "passed": passed}],
+    })
+}
+
+#[test]
+fn results_of_one_agent_are_compared_with_its_own() {
+    let project = project()
+        .file("one.json", json!({"replies": {}, "otherwise": {"response": "ok"}}))
+        .file("two.json", json!({"replies": {}, "otherwise": {"response": "no"}}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]))
+        .file("kept/x-golden-r1.json", result("r1", "scripted:one.json", false))
+        .file("kept/x-golden-r1-2.json", result("r1", "scripted:two.json", true))
+        .file("kept/x-golden-r2.json", result("r2", "scripted:one.json", true))
+        .file("kept/x-golden-r2-2.json", result("r2", "scripted:two.json", false))
+        .file(
+            "kept/x-rubric-r1.json",
+            json!({"runId": "r1", "tier": "rubric", "toolName": "x", "cases": [{"id": "q"}]}),
+        );
+    let moved = |agent: &str| {
+        project.run(["run", "--baseline", "kept", "--agent-endpoint", agent]);
+        let result = newest_result(&project, "evals/results");
+        (result["regressions"].clone(), result["newPasses"].clone())
+    };
+    assert_eq!(moved("scripted:one.json"), (json!([]), json!([])), "it passed in its own newest run");
+    assert_eq!(moved("scripted:two.json"), (json!([]), json!([])), "it failed in its own newest run");
+    insta::assert_snapshot!(project.run(["diff", "r1", "r2", "--output-dir", "kept"]).filtered(), @"
+    exit: 1
+    ----- stdout -----
+    x — golden evals of scripted:two.json
+      1 regression
+        gs-x-001
+      0 still passing
+      overall: not enough data (1 worse, 0 better, p = 1.000)
+
+    x — golden evals of scripted:one.json
+      1 new pass
+        gs-x-001
+      0 still passing
+      overall: not enough data (0 worse, 1 better, p = 1.000)
+
+    ----- stderr -----
+    ");
+    let failed = project.run(["run", "--only-failed", "--baseline", "kept", "--agent-endpoint", "scripted:one.json"]);
+    assert_eq!(failed.code, Some(0), "a case that failed with one agent is run again: {}", failed.both());
+}

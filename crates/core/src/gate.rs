@@ -1,0 +1,297 @@
+//! Limits that a run must keep; where there are any, they decide how it ends.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::result::{Outcome, SuiteResult};
+use crate::source::{ObjectReader, Path, Problems, Subject, read_count, read_positive_number, type_name};
+use crate::statistics::{percentile, rate};
+
+/// The limits that a run must keep.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Gates {
+    /// The least share of tries with a verdict that must pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub pass_rate: Option<f64>,
+    /// The most that all answers together may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub max_cost_usd: Option<f64>,
+    /// The most milliseconds that 95 of 100 answers may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub p95_latency_ms: Option<f64>,
+    /// The most cases that may have passed in the baseline and fail now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_regressions: Option<u64>,
+    /// The least score, of 1, that rubrics must reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub rubric_score: Option<f64>,
+}
+
+/// A kind of limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Gate {
+    PassRate,
+    MaxCostUsd,
+    P95LatencyMs,
+    MaxRegressions,
+    RubricScore,
+}
+
+/// Whether a limit was kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GateResult {
+    pub gate: Gate,
+    /// Whose figures these are, where a run asks several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub limit: f64,
+    /// Null where it is not known.
+    pub actual: Option<f64>,
+    /// Null where it could not be checked.
+    pub held: Option<bool>,
+}
+
+/// What gates are checked against.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figures {
+    /// Tries that passed and that failed; errored ones are neither.
+    pub passed: usize,
+    pub failed: usize,
+    /// Unknown unless the cost of every answer is known.
+    pub cost_usd: Option<f64>,
+    /// Of all tries with a verdict.
+    pub latencies_ms: Vec<u64>,
+    /// Unknown without a baseline.
+    pub regressions: Option<usize>,
+    /// Unknown where no rubric was judged.
+    pub rubric_score: Option<f64>,
+    /// How many suites the cost is the sum of.
+    pub suites: usize,
+}
+
+impl Figures {
+    /// Adds a suite's tries.
+    pub fn add(&mut self, result: &SuiteResult) {
+        for (outcome, latency) in result.cases.iter().flat_map(|case| case.all_outcomes()) {
+            match outcome {
+                Outcome::Passed => self.passed += 1,
+                Outcome::Failed => self.failed += 1,
+                Outcome::Errored => continue,
+            }
+            self.latencies_ms.push(latency);
+        }
+        // A suite of which nothing ran cost nothing.
+        if !result.cases.is_empty() {
+            let before = if self.suites == 0 { Some(0.0) } else { self.cost_usd };
+            self.cost_usd = before.zip(result.summary.estimated_cost_usd).map(|(sum, one)| sum + one);
+            self.suites += 1;
+        }
+        if result.baseline_run_id.is_some() {
+            self.regressions = Some(self.regressions.unwrap_or(0) + result.regressions.len());
+        }
+    }
+}
+
+impl Gate {
+    pub fn name(self) -> &'static str {
+        match self {
+            Gate::PassRate => "passRate",
+            Gate::MaxCostUsd => "maxCostUsd",
+            Gate::P95LatencyMs => "p95LatencyMs",
+            Gate::MaxRegressions => "maxRegressions",
+            Gate::RubricScore => "rubricScore",
+        }
+    }
+
+    /// Tells whether the limit is the least that will do, not the most.
+    pub fn is_least(self) -> bool {
+        matches!(self, Gate::PassRate | Gate::RubricScore)
+    }
+
+    fn shown(self, figure: f64) -> String {
+        match self {
+            Gate::MaxCostUsd => format!("${}", shown(figure)),
+            Gate::P95LatencyMs => format!("{}ms", shown(figure)),
+            Gate::PassRate | Gate::MaxRegressions | Gate::RubricScore => shown(figure),
+        }
+    }
+
+    fn unknown(self) -> &'static str {
+        match self {
+            Gate::PassRate | Gate::P95LatencyMs => "nothing has a verdict",
+            Gate::MaxCostUsd => "the cost of an answer is not known",
+            Gate::MaxRegressions => "there is no baseline",
+            Gate::RubricScore => "no rubric was judged",
+        }
+    }
+}
+
+impl GateResult {
+    fn of(gate: Gate, agent: Option<&str>, limit: f64, actual: Option<f64>) -> Self {
+        // Costs are sums, whose last digits are noise.
+        let slack = limit.abs() * 1e-9;
+        let keeps = |actual: f64| if gate.is_least() { actual >= limit - slack } else { actual <= limit + slack };
+        Self { gate, agent: agent.map(str::to_owned), limit, actual, held: actual.map(keeps) }
+    }
+}
+
+/// Says what was found and what was wanted: `0.9, at least 0.95`.
+impl fmt::Display for GateResult {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = if self.gate.is_least() { "at least" } else { "at most" };
+        let limit = self.gate.shown(self.limit);
+        match self.actual {
+            Some(actual) => write!(out, "{}, {bound} {limit}", self.gate.shown(actual)),
+            None => write!(out, "not checked, {bound} {limit}: {}", self.gate.unknown()),
+        }
+    }
+}
+
+/// Spells a number without the noise of its last digits.
+fn shown(number: f64) -> String {
+    let text = format!("{number:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Checks the limits that are set, in a fixed order.
+pub fn check(gates: &Gates, agent: Option<&str>, figures: &Figures) -> Vec<GateResult> {
+    #[expect(clippy::cast_precision_loss, reason = "counts and milliseconds are far below 2^52")]
+    let number = |count: u64| count as f64;
+    let latency = || percentile(&figures.latencies_ms, 95).map(number);
+    let regressions = figures.regressions.map(|count| number(count as u64));
+    let all = [
+        (Gate::PassRate, gates.pass_rate, rate(figures.passed, figures.passed + figures.failed)),
+        (Gate::MaxCostUsd, gates.max_cost_usd, figures.cost_usd),
+        (Gate::P95LatencyMs, gates.p95_latency_ms, gates.p95_latency_ms.and_then(|_| latency())),
+        (Gate::MaxRegressions, gates.max_regressions.map(number), regressions),
+        (Gate::RubricScore, gates.rubric_score, figures.rubric_score),
+    ];
+    let set = all.into_iter().filter_map(|(gate, limit, actual)| Some(GateResult::of(gate, agent, limit?, actual)));
+    set.collect()
+}
+
+impl Gates {
+    pub fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let gates = Self {
+            pass_rate: object.nullable("passRate", path, problems, read_share),
+            max_cost_usd: object.nullable("maxCostUsd", path, problems, read_cost),
+            p95_latency_ms: object.nullable("p95LatencyMs", path, problems, read_positive_number),
+            max_regressions: object.nullable("maxRegressions", path, problems, read_count),
+            rubric_score: object.nullable("rubricScore", path, problems, read_share),
+        };
+        object.close(path, problems);
+        Some(gates)
+    }
+}
+
+/// Reads a share of 1; what looks like per cent is a mistake that would never hold.
+fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+    let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
+    if share.is_none() {
+        let help = value.as_f64().filter(|share| (1.0..=100.0).contains(share));
+        let help = help.map(|percent| format!("as a share: {}", shown(percent / 100.0)));
+        let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
+        let message = format!("{} must be a number from 0 to 1, found {found}", path.name());
+        problems.push(path, Subject::Value, message, help);
+    }
+    share
+}
+
+/// Reads a cost, which may be nothing: recorded answers are free.
+fn read_cost(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+    match value.as_f64() {
+        Some(0.0) => Some(0.0),
+        _ => read_positive_number(value, path, problems),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!({"passRate": 0.95, "maxCostUsd": 0, "p95LatencyMs": 1500, "maxRegressions": 0, "rubricScore": 1}), &[])]
+    #[case(json!({"passRate": null}), &[])]
+    #[case(json!({"passRate": 95}), &["/passRate 'passRate' must be a number from 0 to 1, found 95 (as a share: 0.95)"])]
+    #[case(json!({"rubricScore": -1}), &["/rubricScore 'rubricScore' must be a number from 0 to 1, found -1"])]
+    #[case(json!({"passrate": "high"}), &["/passrate unknown key 'passrate' (did you mean 'passRate'?)"])]
+    #[case(json!({"maxCostUsd": -1, "p95LatencyMs": 0, "maxRegressions": 1.5}), &[
+        "/maxCostUsd 'maxCostUsd' must be more than 0",
+        "/p95LatencyMs 'p95LatencyMs' must be more than 0",
+        "/maxRegressions 'maxRegressions' must be a whole number from 0, found 1.5",
+    ])]
+    #[case(json!([]), &[" the file must be an object, found an array"])]
+    fn gates_are_read_strictly(#[case] value: Value, #[case] expected: &[&str]) {
+        let mut problems = Problems::default();
+        Gates::read(&value, &Path::Root, &mut problems);
+        let found: Vec<String> = problems
+            .into_list()
+            .into_iter()
+            .map(|problem| {
+                let help = problem.help.map(|help| format!(" ({help})")).unwrap_or_default();
+                format!("{} {}{help}", problem.pointer, problem.message)
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    fn figures() -> Figures {
+        Figures {
+            passed: 19,
+            failed: 1,
+            cost_usd: Some(0.1 + 0.2),
+            latencies_ms: (1..=20).map(|number| number * 100).collect(),
+            regressions: Some(2),
+            rubric_score: Some(0.8),
+            suites: 1,
+        }
+    }
+
+    fn of(gates: &Gates, figures: &Figures) -> Vec<(String, Option<bool>)> {
+        let results = check(gates, None, figures);
+        results.into_iter().map(|result| (format!("{} {result}", result.gate.name()), result.held)).collect()
+    }
+
+    fn all(shift: f64) -> Gates {
+        Gates {
+            pass_rate: Some(0.95 + shift),
+            max_cost_usd: Some(0.3 - shift),
+            p95_latency_ms: Some(1900.0 - shift),
+            max_regressions: Some(if shift > 0.0 { 1 } else { 2 }),
+            rubric_score: Some(0.8 + shift),
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_just_reached_holds() {
+        let found = of(&all(0.0), &figures());
+        assert!(found.iter().all(|(_, held)| *held == Some(true)), "{found:?}");
+        let found = of(&all(0.01), &figures());
+        assert!(found.iter().all(|(_, held)| *held == Some(false)), "{found:?}");
+        assert_eq!(found[0].0, "passRate 0.95, at least 0.96");
+        assert_eq!(found[1].0, "maxCostUsd $0.3, at most $0.29");
+        assert_eq!(found[2].0, "p95LatencyMs 1900ms, at most 1899.99ms");
+        assert_eq!(check(&Gates::default(), None, &figures()), []);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_held() {
+        let found = of(&all(0.0), &Figures::default());
+        assert!(found.iter().all(|(_, held)| held.is_none()), "{found:?}");
+        assert_eq!(found[3].0, "maxRegressions not checked, at most 2: there is no baseline");
+    }
+}

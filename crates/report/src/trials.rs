@@ -1,0 +1,74 @@
+//! Tries in words.
+
+use std::fmt::Write as _;
+
+use karat_core::result::CaseResult;
+use karat_core::trials::TrialSummary;
+
+/// Says how many tries passed, and how sure that makes one.
+pub(crate) fn trials_line(trials: &TrialSummary) -> String {
+    let TrialSummary { total, passed, errored, .. } = trials;
+    let mut line = format!("{passed}/{total} trials passed");
+    if *errored > 0 {
+        let _ = write!(line, ", {errored} errored");
+    }
+    if let (Some(rate), Some(low), Some(high)) = (trials.pass_rate, trials.pass_rate_low, trials.pass_rate_high) {
+        let of = if *errored > 0 { format!(" of {} verdicts", total - errored) } else { String::new() };
+        let (low, high) = (percent(low), percent(high));
+        let _ = write!(line, " ({} %{of}, 95 % interval {low}–{high} %)", percent(rate));
+    }
+    line
+}
+
+/// Returns a case's tries: how many of those that ran passed.
+pub(crate) fn tries(case: &CaseResult) -> Option<String> {
+    case.trials.as_ref().map(|trials| format!("{}/{}", trials.passed, trials.tries.len()))
+}
+
+pub(crate) fn is_flaky(case: &CaseResult) -> bool {
+    case.trials.as_ref().is_some_and(|trials| trials.flaky)
+}
+
+/// Spells a share in whole per cent; what is not all or nothing does not look like it.
+fn percent(share: f64) -> String {
+    let percent = (share * 100.0).round();
+    if percent >= 100.0 && share < 1.0 {
+        ">99".to_owned()
+    } else if percent <= 0.0 && share > 0.0 {
+        "<1".to_owned()
+    } else {
+        format!("{percent:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(0.0, "0")]
+    #[case(0.004, "<1")]
+    #[case(0.94, "94")]
+    #[case(0.999, ">99")]
+    #[case(1.0, "100")]
+    fn all_but_one_is_not_all(#[case] share: f64, #[case] expected: &str) {
+        assert_eq!(percent(share), expected);
+    }
+
+    #[rstest]
+    #[case(47, 3, 0, "47/50 trials passed (94 %, 95 % interval 84–98 %)")]
+    #[case(47, 3, 2, "47/52 trials passed, 2 errored (94 % of 50 verdicts, 95 % interval 84–98 %)")]
+    #[case(0, 0, 5, "0/5 trials passed, 5 errored")]
+    fn every_try_is_told_of(
+        #[case] passed: usize,
+        #[case] failed: usize,
+        #[case] errored: usize,
+        #[case] expected: &str,
+    ) {
+        let mut trials = TrialSummary::default();
+        trials.add(&TrialSummary { passed, failed, errored, ..TrialSummary::default() });
+        assert_eq!(trials_line(&trials), expected);
+    }
+}
