@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::case::Tier;
 use crate::result::{CaseResult, SuiteResult};
+use crate::rubric::{RubricSuite, RubricTotals};
 use crate::staleness::Staleness;
 
 /// Something that happened in a run.
@@ -28,6 +29,10 @@ pub enum RunEvent {
     SuiteFinished {
         suite: usize,
         result: Arc<SuiteResult>,
+    },
+    /// After all suites, since only a tool whose suites passed is scored; in the rubric files' order.
+    RubricFinished {
+        suite: Arc<RubricSuite>,
     },
     RunFinished {
         run_id: String,
@@ -63,7 +68,7 @@ pub struct SuiteHeader {
 }
 
 /// The numbers of a whole run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunTotals {
     pub suites: usize,
@@ -79,6 +84,9 @@ pub struct RunTotals {
     pub new_passes: usize,
     pub wall_clock_ms: u64,
     pub interrupted: bool,
+    /// Where the run has rubric suites.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rubric: Option<RubricTotals>,
 }
 
 impl RunTotals {

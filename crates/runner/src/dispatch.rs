@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use karat_core::assertion::Mode;
+use karat_core::case::Case;
 use karat_core::diff::{Change, diff_cases, ids_of};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::port::{Agent, Clock};
@@ -19,6 +20,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::plan::{Plan, SuitePlan};
 use crate::reporters::Reporters;
+use crate::rubric::run_rubrics;
 use crate::worker::{Finished, Shared, Unit, work};
 
 /// How many cases are reported at a time, and how long the next ones gather; no eye sees the difference.
@@ -49,7 +51,7 @@ pub async fn run(
     }
     drop(out);
 
-    let mut board = Board::new(&shared, headers, timestamp);
+    let mut board = Board::new(&shared, headers, timestamp.clone());
     let mut batch = Vec::new();
     while finished.recv_many(&mut batch, BATCH).await > 0 {
         for one in batch.drain(..) {
@@ -61,8 +63,10 @@ pub async fn run(
             sleep(PAUSE).await;
         }
     }
-    let interrupted = *cancel.borrow();
-    let totals = board.close(reporters, begun, interrupted);
+    let (mut totals, passed) = board.close(reporters);
+    totals.rubric = run_rubrics(&shared, &passed, &timestamp, &cancel, reporters).await;
+    totals.wall_clock_ms = millis(begun, Instant::now());
+    totals.interrupted = *cancel.borrow();
     reporters.emit(&RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
     reporters.flush();
     totals
@@ -101,6 +105,8 @@ struct Board<'b> {
     missing: usize,
     timestamp: String,
     totals: RunTotals,
+    /// Of each suite that was reported, whether all of it passed.
+    passed: Vec<bool>,
 }
 
 struct SuiteState {
@@ -125,7 +131,8 @@ impl<'b> Board<'b> {
                 header,
             })
             .collect();
-        Self { shared, suites, open: 0, missing: shared.units.len(), timestamp, totals: RunTotals::default() }
+        let (missing, totals) = (shared.units.len(), RunTotals::default());
+        Self { shared, suites, open: 0, missing, timestamp, totals, passed: Vec::new() }
     }
 
     fn take(&mut self, finished: Finished, reporters: &mut Reporters) {
@@ -159,7 +166,8 @@ impl<'b> Board<'b> {
     }
 
     /// Reports what is left after the last case, finished or not.
-    fn close(mut self, reporters: &mut Reporters, begun: Instant, interrupted: bool) -> RunTotals {
+    /// Returns the numbers, and of each suite whether all of it passed.
+    fn close(mut self, reporters: &mut Reporters) -> (RunTotals, Vec<bool>) {
         let planned = self.shared.plan.trials;
         for suite in 0..self.suites.len() {
             // Tries that did end are not lost because others did not.
@@ -172,9 +180,7 @@ impl<'b> Board<'b> {
         while self.open < self.suites.len() {
             self.finish_suite(reporters);
         }
-        self.totals.wall_clock_ms = millis(begun, Instant::now());
-        self.totals.interrupted = interrupted;
-        self.totals
+        (self.totals, self.passed)
     }
 
     fn finish_suite(&mut self, reporters: &mut Reporters) {
@@ -184,6 +190,7 @@ impl<'b> Board<'b> {
         // The results live on in the event only.
         self.suites[suite].results = Vec::new();
         self.totals.add(&result);
+        self.passed.push(result.summary.passed == self.suites[suite].header.selected);
         reporters.emit(&RunEvent::SuiteFinished { suite, result });
     }
 
@@ -227,15 +234,7 @@ impl<'b> Board<'b> {
 }
 
 fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let stubbed = suite.file.cases.iter().filter(|case| case.stubs.is_some());
-    let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
-    if unused > 0 {
-        warnings.push(format!(
-            "{} stubs, which do not apply: the agent runs its own tools",
-            counted(unused, "case has", "cases have")
-        ));
-    }
+    let mut warnings: Vec<String> = unused_stubs(suite.file.cases.iter(), agent).into_iter().collect();
     let tokens: BTreeSet<&str> =
         cases.iter().flat_map(|case| &case.details.skipped_tokens).map(String::as_str).collect();
     if !tokens.is_empty() {
@@ -248,6 +247,13 @@ fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> 
     warnings
 }
 
+pub(crate) fn unused_stubs<'c>(cases: impl Iterator<Item = &'c Case>, agent: &dyn Agent) -> Option<String> {
+    let stubbed = cases.filter(|case| case.stubs.is_some());
+    let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
+    let count = counted(unused, "case has", "cases have");
+    (unused > 0).then(|| format!("{count} stubs, which do not apply: the agent runs its own tools"))
+}
+
 fn one(mut tries: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {
     tries.sort_by_key(|(trial, _)| *trial);
     combine(tries.into_iter().map(|(_, result)| result).collect(), planned)
@@ -257,6 +263,6 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
-fn millis(begin: Instant, end: Instant) -> u64 {
+pub(crate) fn millis(begin: Instant, end: Instant) -> u64 {
     u64::try_from(end.saturating_duration_since(begin).as_millis()).unwrap_or(u64::MAX)
 }
