@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use karat_core::case::EvalFile;
+use karat_core::case::{EvalFile, Tier};
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Outcome};
 
@@ -23,9 +23,7 @@ impl Results {
         match &settings.baseline {
             None => Ok(None),
             Some(BaselineSetting::File(path)) if path.is_dir() => {
-                let paths = result_paths(path);
-                let mut suites =
-                    paths.iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;
+                let mut suites = read_results(result_paths(path).iter())?;
                 newest_first(&mut suites);
                 if suites.is_empty() {
                     return Err(Failure::invalid(format!("the baseline folder {} holds no results", path.display())));
@@ -51,6 +49,7 @@ impl Results {
     pub(crate) fn newest(settings: &Settings) -> Result<Self, Failure> {
         let mut suites: Vec<EarlierResult> =
             result_paths(&settings.output_dir).iter().filter_map(|path| read_result(path, "").ok()).collect();
+        suites.retain(|result| result.tier != Tier::Rubric);
         newest_first(&mut suites);
         if suites.is_empty() {
             return Err(Failure::invalid(format!("there is no earlier result in {}", settings.output_dir.display()))
@@ -118,18 +117,48 @@ pub(crate) fn run_results(folder: &Path, run_id: &str) -> Result<Vec<EarlierResu
         })
         .collect();
     if !named.is_empty() {
-        let read = named.into_iter().map(|path| read_result(path, "the baseline")).collect::<Result<Vec<_>, _>>()?;
+        let read = read_results(named.into_iter())?;
         return Ok(read.into_iter().filter(|result| result.run_id == run_id).collect());
     }
     let all = paths.iter().filter_map(|path| read_result(path, "").ok());
+    let all = all.filter(|result| result.tier != Tier::Rubric);
     Ok(all.filter(|result| result.run_id == run_id).collect())
+}
+
+/// Reads results; those of rubric suites hold scores, which are not compared.
+fn read_results<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<EarlierResult>, Failure> {
+    let mut results = Vec::new();
+    for path in paths {
+        match read_result(path, "the baseline") {
+            Ok(result) if result.tier != Tier::Rubric => results.push(result),
+            Ok(_) => {}
+            Err(_) if is_rubric_result(path) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(results)
+}
+
+fn is_rubric_result(path: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Tiered {
+        tier: Tier,
+    }
+
+    let read = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    read.is_some_and(|Tiered { tier }| tier == Tier::Rubric)
 }
 
 pub(crate) fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Failure> {
     let bytes = std::fs::read(path)
         .map_err(|error| Failure::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::invalid(format!("{what} {} is not a result file: {error}", path.display())))
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("{what} {} is not a result file: {error}", path.display());
+        if is_rubric_result(path) {
+            return Failure::invalid(message).hint("it is a rubric's result: scores are not compared");
+        }
+        Failure::invalid(message)
+    })
 }
 
 fn result_paths(folder: &Path) -> Vec<PathBuf> {

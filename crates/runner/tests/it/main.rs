@@ -8,4 +8,5 @@ mod laws;
 mod ordering;
 mod redacting;
 mod reporting;
+mod rubrics;
 mod support;
