@@ -242,6 +242,7 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
     parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
     let passed_or_failed = parts.join(", ");
     match totals.rubric.as_ref().map(rubric_totals_line) {
+        Some(rubric) if totals.cases + totals.not_run == 0 => rubric,
         Some(rubric) => format!("{passed_or_failed}; {rubric}"),
         None => passed_or_failed,
     }

@@ -1,6 +1,6 @@
 //! Runs the rubric suites of a plan, after everything that passes or fails.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::future::pending;
 use std::panic::AssertUnwindSafe;
@@ -215,7 +215,7 @@ impl SuiteRun<'_> {
         }
         drop(running);
         let cases: Vec<RubricCaseResult> = results.into_iter().flatten().collect();
-        warnings.extend(self.warnings());
+        warnings.extend(self.warnings(&cases));
         let redacted = |mut parameters| {
             plan.redactor.map(&mut parameters);
             parameters
@@ -246,7 +246,7 @@ impl SuiteRun<'_> {
         self.shared.agents[self.suite.agent].as_ref()
     }
 
-    fn warnings(&self) -> Vec<String> {
+    fn warnings(&self, cases: &[RubricCaseResult]) -> Vec<String> {
         let stale = check_staleness(&self.suite.file.without_rubrics(), &self.suite.current);
         let mut warnings: Vec<String> = stale.iter().filter(|one| one.is_stale()).map(Staleness::warning).collect();
         warnings.extend(unused_stubs(self.suite.file.cases.iter().map(|case| &case.case), self.agent()));
@@ -255,6 +255,8 @@ impl SuiteRun<'_> {
             let text = "cases without stubs were scored by a model's first turn, before any tool answered";
             warnings.push(text.to_owned());
         }
+        let odd: BTreeSet<&str> = cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
+        warnings.extend(odd.into_iter().take(5).map(str::to_owned));
         warnings
     }
 

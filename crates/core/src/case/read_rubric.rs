@@ -55,16 +55,17 @@ pub(super) fn read_rubric_case(
 }
 
 fn read_rubric(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<Dimension>> {
-    let rubric = read_array(value, path, problems, read_dimension)?;
+    let mut seen = HashSet::new();
+    let rubric = read_array(value, path, problems, |value, path, problems| {
+        let name = value.get("dimension").and_then(Value::as_str);
+        if let Some(name) = name.filter(|name| !seen.insert(name.trim().to_owned())) {
+            problems.at(&path.key("dimension"), format!("the dimension '{name}' is there already"));
+        }
+        read_dimension(value, path, problems)
+    })?;
     if rubric.is_empty() {
         problems.at(path, "'rubric' needs at least one dimension");
         return None;
-    }
-    let mut seen = HashSet::new();
-    for (index, Dimension { dimension, .. }) in rubric.iter().enumerate() {
-        if !seen.insert(dimension.trim()) {
-            problems.at(&path.index(index).key("dimension"), format!("the dimension '{dimension}' is there already"));
-        }
     }
     Some(rubric)
 }

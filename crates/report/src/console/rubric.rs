@@ -16,14 +16,15 @@ impl Page {
         let title = format!("{start} {} {dash} rubric ", self.clean(&suite.tool_name));
         let line = NARROWEST.max(width(&title)).min(self.settings.columns.max(20));
         let fill = double_rule.to_string().repeat(line.saturating_sub(width(&title)));
-        let _ = writeln!(out, "{}", self.settings.palette.bold(format_args!("{title}{fill}")));
+        let _ = writeln!(out, "{}", self.settings.palette.bold(format!("{title}{fill}").trim_end()));
         match &suite.outcome {
             RubricOutcome::Skipped(reason) => self.warning(&format!("skipped: {reason}"), out),
             RubricOutcome::Result(result) => {
                 result.cases.iter().for_each(|case| self.scored(case, out));
                 let _ = writeln!(out, "{}", rule.to_string().repeat(line));
                 self.numbers("  ", &self.score_parts(result), out);
-                self.note(&format!("judged by {}", result.judge.identity), out);
+                let answered = suite.agent.as_ref().map(|agent| format!("answered by {agent}, ")).unwrap_or_default();
+                self.note(&format!("{answered}judged by {}", result.judge.identity), out);
                 result.warnings.iter().for_each(|text| self.warning(text, out));
             }
         }
