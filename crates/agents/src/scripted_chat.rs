@@ -222,7 +222,8 @@ mod tests {
     #[case("else", Err("the script has no answer to this question"))]
     #[tokio::test]
     async fn the_first_reply_that_fits_answers(#[case] user: &str, #[case] expected: Result<Value, &str>) {
-        let prompt = ChatPrompt { system: String::new(), user: user.to_owned(), name: "n".to_owned(), schema: json!({}) };
+        let prompt =
+            ChatPrompt { system: String::new(), user: user.to_owned(), name: "n".to_owned(), schema: json!({}) };
         let model = model(&script()).expect("a valid script");
         let reply = model.complete(&prompt, &Unwatched).await;
         assert_eq!(reply.map(|reply| reply.value).map_err(|error| error.message), expected.map_err(str::to_owned));
@@ -232,7 +233,8 @@ mod tests {
     async fn what_fits_nothing_is_answered_otherwise() {
         let mut script = script();
         script["otherwise"] = json!({ "value": { "score": 1, "reason": "" } });
-        let prompt = ChatPrompt { system: "tone".to_owned(), user: String::new(), name: String::new(), schema: json!({}) };
+        let prompt =
+            ChatPrompt { system: "tone".to_owned(), user: String::new(), name: String::new(), schema: json!({}) };
         let reply = model(&script).expect("a valid script").complete(&prompt, &Unwatched).await.expect("an answer");
         assert_eq!(reply.value["score"], 1);
     }

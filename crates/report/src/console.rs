@@ -119,7 +119,8 @@ impl Reporter for ConsoleReporter {
                 if self.suites.len() > 1 {
                     self.page.totals(totals, &mut out);
                 }
-                if let Some(rubric) = totals.rubric.as_ref().filter(|rubric| rubric.suites + rubric.skipped_suites > 1) {
+                if let Some(rubric) = totals.rubric.as_ref().filter(|rubric| rubric.suites + rubric.skipped_suites > 1)
+                {
                     self.page.rubric_totals(rubric, &mut out);
                 }
             }

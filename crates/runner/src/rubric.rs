@@ -318,8 +318,7 @@ impl SuiteRun<'_> {
             let reply = reply.map_err(|message| format!("the judge gave no score for '{name}': {message}"))?;
             judged.usages.push(reply.usage);
             let read = read_score(&reply.value, dimension);
-            let score =
-                read.map_err(|message| format!("the judge's answer for '{name}' cannot be used: {message}"))?;
+            let score = read.map_err(|message| format!("the judge's answer for '{name}' cannot be used: {message}"))?;
             let Dimension { dimension, criteria, max_score } = dimension.clone();
             scores.push(RubricScore { dimension, criteria, max_score, score: score.score, reason: score.reason });
         }

@@ -146,7 +146,8 @@ fn selection_reaches_them() {
 fn only_failed_and_baselines_pass_over_scores() {
     let project = suite();
     assert_eq!(project.run(["run", "--judge", "scripted:judge.json"]).code, Some(0));
-    let file = project.files_in("results", ".json").into_iter().find(|path| path.to_string_lossy().contains("-golden-"));
+    let file =
+        project.files_in("results", ".json").into_iter().find(|path| path.to_string_lossy().contains("-golden-"));
     let result: Value = serde_json::from_slice(&std::fs::read(file.unwrap()).unwrap()).unwrap();
     let run_id = result["runId"].as_str().unwrap();
     let compared = project.run(["run", "--baseline-run-id", run_id, "--judge", "scripted:judge.json"]);

@@ -145,9 +145,22 @@ fn schema_and_reader_agree() {
     let schema = serde_json::to_value(schemars::schema_for!(RubricFileSchema)).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let places = [
-        "/cases", "/cases/0", "/cases/0/id", "/cases/0/description", "/cases/0/input", "/cases/0/input/message",
-        "/cases/0/referenceData", "/cases/0/stubs", "/cases/0/maxTurns", "/cases/0/rubric", "/cases/0/rubric/0",
-        "/cases/0/rubric/0/dimension", "/cases/0/rubric/0/maxScore", "/cases/0/rubric/0/criteria", "/metadata", "/$schema",
+        "/cases",
+        "/cases/0",
+        "/cases/0/id",
+        "/cases/0/description",
+        "/cases/0/input",
+        "/cases/0/input/message",
+        "/cases/0/referenceData",
+        "/cases/0/stubs",
+        "/cases/0/maxTurns",
+        "/cases/0/rubric",
+        "/cases/0/rubric/0",
+        "/cases/0/rubric/0/dimension",
+        "/cases/0/rubric/0/maxScore",
+        "/cases/0/rubric/0/criteria",
+        "/metadata",
+        "/$schema",
     ];
     let values = json!([null, true, 0, 1, -1, 1.5, 2.0, "", " ", "text", [], [1], ["a"], [{}], {}, { "a": 1 }]);
     let mut seen = [0, 0];

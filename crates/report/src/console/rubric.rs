@@ -81,7 +81,9 @@ impl Page {
         let palette = self.settings.palette;
         let mut parts = vec![format!("{} judged", totals.judged)];
         parts.extend(
-            totals.score_share.map(|share| format!("{}/{} points ({})", totals.score, totals.max_score, percent(share))),
+            totals
+                .score_share
+                .map(|share| format!("{}/{} points ({})", totals.score, totals.max_score, percent(share))),
         );
         if totals.errored > 0 {
             parts.push(palette.broken(format_args!("{} errored", totals.errored)));

@@ -121,10 +121,8 @@ async fn scores_are_kept_with_what_they_were_given_for() {
     let agent = FakeAgent::default().on("m", 20, Act::say("Rome is warmer"));
     let judge = FakeJudge::default();
     let asked = Arc::clone(&judge.asked);
-    let rubrics = Rubrics {
-        suites: vec![rubric("a", vec![rubric_case("m", &["full", "none"])])],
-        judge: Some(Arc::new(judge)),
-    };
+    let rubrics =
+        Rubrics { suites: vec![rubric("a", vec![rubric_case("m", &["full", "none"])])], judge: Some(Arc::new(judge)) };
     let ran = play(Plan { rubrics, ..plan(vec![suite("a", cases(&["1"]))]) }, agent).await;
     assert_eq!(ran.story(), ["run", "1", "suite 0", "rubric a", "end"]);
     let result = result(&ran);
@@ -161,8 +159,10 @@ async fn scores_are_kept_with_what_they_were_given_for() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_scored_only_when_its_other_suites_passed(#[case] bad: &str, #[case] act: Act) {
     let suites = vec![suite("get-a", cases(&["1"])), suite("get_a", cases(&["2", bad])), suite("b", cases(&["3"]))];
-    let rubrics =
-        judged(vec![rubric("get_a", vec![rubric_case("x", &["full"])]), rubric("b", vec![rubric_case("y", &["full"])])]);
+    let rubrics = judged(vec![
+        rubric("get_a", vec![rubric_case("x", &["full"])]),
+        rubric("b", vec![rubric_case("y", &["full"])]),
+    ]);
     let ran = play(Plan { rubrics, ..plan(suites) }, FakeAgent::default().on(bad, 0, act)).await;
     let reason = "not all cases of ./evals/get_a.golden.json passed, and only what passes is scored";
     assert_eq!(skipped(&ran), [Some(reason), None]);
@@ -257,9 +257,9 @@ async fn fail_fast_reaches_the_rubrics_too() {
 #[tokio::test(start_paused = true)]
 async fn cases_run_at_once_and_stand_in_the_files_order() {
     let messages = ["40", "30", "20", "10"];
-    let agent = messages.iter().fold(FakeAgent::default(), |agent, message| {
-        agent.on(message, message.parse().unwrap(), Act::say("ok"))
-    });
+    let agent = messages
+        .iter()
+        .fold(FakeAgent::default(), |agent, message| agent.on(message, message.parse().unwrap(), Act::say("ok")));
     let cases = messages.iter().map(|message| rubric_case(message, &["full"])).collect();
     let rubrics = judged(vec![rubric("a", cases)]);
     let ran = play(Plan { rubrics, concurrency: 3, ..plan(Vec::new()) }, agent).await;
