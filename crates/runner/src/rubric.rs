@@ -264,7 +264,7 @@ impl SuiteRun<'_> {
     async fn case(&self, case: &RubricCase, sample: u32) -> RubricCaseResult {
         let plan = &self.shared.plan;
         let mut judged = Judged::default();
-        let scored = self.score(case, sample, &mut judged).await;
+        let rubric = self.score(case, sample, &mut judged).await;
         let mut result = RubricCaseResult {
             id: case.case.id.clone(),
             description: case.case.description.clone(),
@@ -277,7 +277,7 @@ impl SuiteRun<'_> {
             judge_usage: total_usage(judged.usages.iter().map(Option::as_ref)),
             details: judged.details,
         };
-        match scored {
+        match rubric {
             Ok(dimensions) => {
                 result.score = Some(total(dimensions.iter().map(|dimension| dimension.score)));
                 result.dimensions = dimensions;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const NAME: Origin<'_> = Origin { file_name: "get-weather.rubric.json" };
 
 fn read(file: &Value) -> Result<RubricFile, Vec<String>> {
-    let text = serde_json::to_string_pretty(file).unwrap();
+    let text = serde_json::to_string_pretty(file).expect("a value is JSON");
     let line = |finding: Finding| {
         let Finding { place, case_id, message, help, .. } = finding;
         let id = case_id.map(|id| format!(" {id}")).unwrap_or_default();

@@ -19,7 +19,9 @@ fn events(text: &str) -> Vec<RunEvent> {
     let skipped = RubricOutcome::Skipped("no judge is configured".to_owned());
     let suites = [scored(text), RubricSuite { outcome: skipped, tool_name: "other".to_owned(), ..scored("x") }];
     let mut totals = RunTotals::default();
-    suites.iter().for_each(|suite| totals.rubric.get_or_insert_default().add(suite));
+    for suite in &suites {
+        totals.rubric.get_or_insert_default().add(suite);
+    }
     let run_id = "run-7".to_owned();
     let mut events = vec![RunEvent::RunStarted { run_id: run_id.clone(), suites: Vec::new(), total_cases: 0 }];
     events.extend(suites.map(|suite| RunEvent::RubricFinished { suite: Arc::new(suite) }));
@@ -38,7 +40,9 @@ fn console(events: &[RunEvent], columns: usize, symbols: Symbols, verbosity: Ver
             Ok(())
         }),
     );
-    events.iter().for_each(|event| reporter.on_event(event).expect("memory"));
+    for event in events {
+        reporter.on_event(event).expect("memory");
+    }
     reporter.flush().expect("memory");
     shown.take()
 }
@@ -172,7 +176,9 @@ fn each_suite_that_ran_leaves_a_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut reporter = ResultFileReporter::new(folder.path().to_owned());
     let twice = [events("get/weather"), events("get/weather")].concat();
-    twice.iter().for_each(|event| reporter.on_event(event).expect("a folder that can be written"));
+    for event in &twice {
+        reporter.on_event(event).expect("a folder that can be written");
+    }
     let mut names: Vec<String> = std::fs::read_dir(folder.path())
         .expect("the folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
