@@ -12,6 +12,7 @@ mod price;
 mod reply;
 mod retry;
 mod scripted;
+mod scripted_chat;
 mod throttle;
 mod wire;
 
@@ -27,5 +28,6 @@ pub use model::{
 pub use price::Price;
 pub use reply::{ResponseMap, ToolCallMap};
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
+pub use scripted_chat::{ChatScript, ScriptedChatModel};
 pub use throttle::Throttle;
 pub use wire::ClientError;

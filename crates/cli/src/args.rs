@@ -104,6 +104,9 @@ pub(crate) struct ConfigArgs {
     /// The agent's tools, as JSON [default: tools/tools.exports.ts]
     #[arg(long, value_name = "FILE")]
     pub(crate) tool_registry_path: Option<PathBuf>,
+    /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
+    #[arg(long, value_name = "KIND:MODEL|JSON")]
+    pub(crate) judge: Option<String>,
     /// The vocabulary that maxTokens counts with [default: `o200k_base`]
     #[arg(long, value_name = "NAME")]
     pub(crate) tokenizer: Option<String>,
@@ -179,7 +182,7 @@ pub(crate) struct SelectionArgs {
     /// Run the case with this id (repeatable)
     #[arg(long, value_name = "ID")]
     pub(crate) id: Vec<String>,
-    /// Run files of this tier (repeatable): golden, labeled, regression
+    /// Run files of this tier (repeatable): golden, labeled, regression, rubric
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Vec<String>,
     /// Run cases of this difficulty (repeatable): straightforward, ambiguous, edge, regression
@@ -262,12 +265,18 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaName {
     /// Eval files
     Case,
+    /// Rubric files
+    Rubric,
     /// karat.json
     Config,
     /// Result files
     Result,
+    /// Result files of rubric suites
+    RubricResult,
     /// Files of the scripted agent
     Script,
+    /// Files of the scripted judge
+    JudgeScript,
 }
 
 #[derive(Debug, Args)]

@@ -139,24 +139,33 @@ fn read_results<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<Earl
 
 /// Reads a result that nobody named; those of rubrics are of another form, and are passed over.
 fn read_listed(path: &Path, what: &str) -> Result<Option<EarlierResult>, Failure> {
+    match read_result(path, what) {
+        Ok(result) => Ok(Some(result).filter(|result| result.tier != Tier::Rubric)),
+        Err(_) if is_rubric_result(path) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn is_rubric_result(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct OfTier {
         tier: Tier,
     }
 
-    let tier = || serde_json::from_slice::<OfTier>(&std::fs::read(path).ok()?).ok().map(|result| result.tier);
-    match read_result(path, what) {
-        Ok(result) => Ok(Some(result).filter(|result| result.tier != Tier::Rubric)),
-        Err(_) if tier() == Some(Tier::Rubric) => Ok(None),
-        Err(failure) => Err(failure),
-    }
+    let read = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    read.is_some_and(|OfTier { tier }| tier == Tier::Rubric)
 }
 
 pub(crate) fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Failure> {
     let bytes = std::fs::read(path)
         .map_err(|error| Failure::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::invalid(format!("{what} {} is not a result file: {error}", path.display())))
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("{what} {} is not a result file: {error}", path.display());
+        if is_rubric_result(path) {
+            return Failure::invalid(message).hint("it is a rubric's result: scores are not compared");
+        }
+        Failure::invalid(message)
+    })
 }
 
 fn result_paths(folder: &Path) -> Vec<PathBuf> {

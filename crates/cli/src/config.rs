@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+use crate::judge::JudgeConfig;
+
 /// The configuration of a project. Every key is optional; paths are relative to this file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -44,6 +46,8 @@ pub(crate) struct ConfigFile {
     pub(crate) timeout_ms: Option<u64>,
     /// The agent's tools.
     pub(crate) tool_registry_path: Option<String>,
+    /// The model that scores rubric cases; without one they are skipped.
+    pub(crate) judge: Option<JudgeConfig>,
     /// The vocabulary that `maxTokens` counts with.
     pub(crate) tokenizer: Option<Tokenizer>,
     /// Whether a case in which no assertion ran fails.
@@ -122,6 +126,7 @@ impl ConfigFile {
             concurrency: object.nullable("concurrency", path, problems, read_positive_count),
             timeout_ms: object.nullable("timeoutMs", path, problems, read_positive_count),
             tool_registry_path: object.nullable("toolRegistryPath", path, problems, read_string),
+            judge: object.nullable("judge", path, problems, JudgeConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {
                 read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name)
             }),

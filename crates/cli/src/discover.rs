@@ -41,7 +41,7 @@ pub(crate) fn discover(paths: &[PathBuf], settings: &Settings, here: &Path) -> R
     }
     if walker.found.is_empty() {
         return Err(Failure::nothing_selected("no eval files found")
-            .hint("eval files are named x.golden.json, x.labeled.json or x.regression.json, or hold a list of cases"));
+            .hint("eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or hold a list of cases"));
     }
     Ok(walker.found)
 }
@@ -123,7 +123,10 @@ impl Walker<'_> {
 fn looks_like_eval_file(path: &Path) -> bool {
     let value: Option<Value> =
         std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
-    let is_case = |value: &Value| value.get("id").is_some() && value.get("expect").is_some();
+    let is_case = |value: &Value| {
+        // A rubric in a file of another name is a mistake that must show.
+        value.get("id").is_some() && (value.get("expect").is_some() || value.get("rubric").is_some())
+    };
     match value {
         Some(Value::Array(items)) => items.first().is_some_and(is_case),
         Some(Value::Object(map)) => {

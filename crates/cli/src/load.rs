@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use karat_core::case::{EvalFile, Origin};
+use karat_core::case::{EvalFile, Origin, RubricFile, SuiteFile};
 use karat_core::exit::ExitStatus;
 use karat_core::source::{Finding, parse};
 use karat_core::text::shorten;
@@ -20,31 +20,39 @@ pub(crate) struct Loaded {
     pub(crate) file: EvalFile,
 }
 
+/// A rubric file as it was read.
+pub(crate) struct LoadedRubric {
+    pub(crate) path: EvalPath,
+    pub(crate) file: RubricFile,
+}
+
 /// Reads one eval file's bytes.
 pub(crate) fn read_bytes(path: &EvalPath) -> Result<Vec<u8>, Failure> {
     std::fs::read(&path.path).map_err(|error| Failure::invalid(format!("cannot read {}: {error}", path.shown)))
 }
 
-pub(crate) fn parse_eval_file(path: &EvalPath, bytes: &[u8]) -> Result<EvalFile, Vec<Finding>> {
+pub(crate) fn parse_suite_file(path: &EvalPath, bytes: &[u8]) -> Result<SuiteFile, Vec<Finding>> {
     let file_name = path.path.file_name().unwrap_or_default().to_string_lossy();
-    EvalFile::read(bytes, Origin { file_name: &file_name }).map_err(|invalid| invalid.findings)
+    SuiteFile::read(bytes, Origin { file_name: &file_name }).map_err(|invalid| invalid.findings)
 }
 
-/// Reads all files; when any is invalid, the findings of all are shown and nothing is run.
-pub(crate) fn load_all(paths: Vec<EvalPath>, printer: &Printer) -> Result<Vec<Loaded>, Failure> {
+/// Reads all files, rubric files apart; when any is invalid, the findings of all are shown and nothing is run.
+pub(crate) fn load_all(paths: Vec<EvalPath>, printer: &Printer) -> Result<(Vec<Loaded>, Vec<LoadedRubric>), Failure> {
     let mut loaded = Vec::with_capacity(paths.len());
+    let mut rubrics = Vec::new();
     let mut is_valid = true;
     for path in paths {
         let bytes = read_bytes(&path)?;
-        match parse_eval_file(&path, &bytes) {
-            Ok(file) => loaded.push(Loaded { path, file }),
+        match parse_suite_file(&path, &bytes) {
+            Ok(SuiteFile::Eval(file)) => loaded.push(Loaded { path, file }),
+            Ok(SuiteFile::Rubric(file)) => rubrics.push(LoadedRubric { path, file }),
             Err(findings) => {
                 is_valid = false;
                 print_findings(&path.shown, &String::from_utf8_lossy(without_bom(&bytes)), &findings, printer);
             }
         }
     }
-    if is_valid { Ok(loaded) } else { Err(Failure::reported(ExitStatus::Invalid)) }
+    if is_valid { Ok((loaded, rubrics)) } else { Err(Failure::reported(ExitStatus::Invalid)) }
 }
 
 /// Places are counted in the text without its byte order mark.

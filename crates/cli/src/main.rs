@@ -9,6 +9,7 @@ mod diagnostic;
 mod discover;
 mod environment;
 mod failure;
+mod judge;
 mod load;
 mod model;
 mod printer;

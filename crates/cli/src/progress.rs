@@ -60,6 +60,7 @@ impl Reporter for ProgressReporter {
                 self.show();
                 self.bar.inc(1);
             }
+            RunEvent::RubricFinished { suite } => self.bar.inc(suite.selected as u64),
             RunEvent::RunFinished { .. } => self.bar.finish_and_clear(),
             RunEvent::RunStarted { .. } | RunEvent::SuiteFinished { .. } => {}
         }

@@ -9,7 +9,7 @@ use karat_core::source::nearest;
 use crate::args::SelectionArgs;
 use crate::discover::EvalPath;
 use crate::failure::Failure;
-use crate::load::Loaded;
+use crate::load::{Loaded, LoadedRubric};
 
 /// The cases that are wanted.
 pub(crate) struct Selection {
@@ -48,23 +48,29 @@ impl Selection {
     }
 
     /// Keeps the wanted cases, and the files that have any.
-    pub(crate) fn apply(&self, loaded: &mut Vec<Loaded>) -> Result<(), Failure> {
-        self.check_ids(loaded)?;
+    pub(crate) fn apply(&self, loaded: &mut Vec<Loaded>, rubrics: &mut Vec<LoadedRubric>) -> Result<(), Failure> {
+        self.check_ids(loaded, rubrics)?;
         loaded.retain(|loaded| self.tiers.is_empty() || self.tiers.contains(&loaded.file.tier));
         for loaded in loaded.iter_mut() {
             loaded.file.cases.retain(|case| self.wants(case));
         }
         loaded.retain(|loaded| !loaded.file.cases.is_empty());
-        if loaded.is_empty() {
+        rubrics.retain(|_| self.tiers.is_empty() || self.tiers.contains(&Tier::Rubric));
+        for rubric in rubrics.iter_mut() {
+            rubric.file.cases.retain(|case| self.wants(&case.case));
+        }
+        rubrics.retain(|rubric| !rubric.file.cases.is_empty());
+        if loaded.is_empty() && rubrics.is_empty() {
             return Err(Failure::nothing_selected("no case is selected"));
         }
         Ok(())
     }
 
     /// An id that no file has is a mistake, even beside others that are right.
-    fn check_ids(&self, loaded: &[Loaded]) -> Result<(), Failure> {
-        let known: HashSet<&str> =
-            loaded.iter().flat_map(|loaded| &loaded.file.cases).map(|case| case.id.as_str()).collect();
+    fn check_ids(&self, loaded: &[Loaded], rubrics: &[LoadedRubric]) -> Result<(), Failure> {
+        let rubric_cases = rubrics.iter().flat_map(|rubric| &rubric.file.cases).map(|case| &case.case);
+        let cases = loaded.iter().flat_map(|loaded| &loaded.file.cases).chain(rubric_cases);
+        let known: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
         let Some(unknown) = self.ids.iter().find(|id| !known.contains(id.as_str())) else {
             return Ok(());
         };

@@ -16,6 +16,7 @@ use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
 use crate::environment::{Environment, Variables};
 use crate::failure::Failure;
+use crate::judge::JudgeConfig;
 use crate::load::read_text;
 use crate::printer::Printer;
 
@@ -39,6 +40,7 @@ pub(crate) struct Settings {
     pub(crate) baseline: Option<BaselineSetting>,
     pub(crate) concurrency: usize,
     pub(crate) timeout: Duration,
+    pub(crate) judge: Option<Anchored<JudgeConfig>>,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
@@ -121,8 +123,17 @@ impl Settings {
         };
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
         let model = model_options(&args.model, &file, &resolver, &mut redactor)?;
+        let judge = match args.judge.as_deref().map(str::trim) {
+            Some(text) if text.starts_with('{') => Some(read_flag("judge", text, JudgeConfig::read, &mut redactor)?),
+            Some(model) => {
+                redactor.learn("judge", &Value::from(model));
+                Some(JudgeConfig::named(model))
+            }
+            None => None,
+        };
         printer.keep_secret(redactor.clone());
         Ok(Self {
+            judge: resolver.anchored(judge, file.judge.clone()),
             agent_endpoint,
             agent,
             seed_manifest: resolver.path(

@@ -34,6 +34,7 @@ impl ConfigArgs {
             concurrency: flags.concurrency.map_or_else(|| number("CONCURRENCY", &text), |flag| Ok(Some(flag)))?,
             timeout_ms: flags.timeout_ms.map_or_else(|| number("TIMEOUT_MS", &text), |flag| Ok(Some(flag)))?,
             tool_registry_path: flags.tool_registry_path.or_else(|| path("TOOL_REGISTRY_PATH")),
+            judge: flags.judge.or_else(|| text("JUDGE")),
             tokenizer: flags.tokenizer.or_else(|| text("TOKENIZER")),
             strict: flags.strict.map_or_else(|| boolean("STRICT", &text), |flag| Ok(Some(flag)))?,
             all_failures: flags.all_failures.map_or_else(|| boolean("ALL_FAILURES", &text), |flag| Ok(Some(flag)))?,

@@ -7,12 +7,14 @@ use serde::Serialize;
 use crate::case::Tier;
 use crate::gate::GateResult;
 use crate::result::{CaseResult, SuiteResult};
+use crate::rubric::{RubricSuite, RubricTotals};
 use crate::staleness::Staleness;
 use crate::trials::TrialSummary;
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[expect(clippy::large_enum_variant, reason = "the large one comes once, at the end, and is lent to reporters")]
 pub enum RunEvent {
     RunStarted {
         run_id: String,
@@ -30,6 +32,10 @@ pub enum RunEvent {
     SuiteFinished {
         suite: usize,
         result: Arc<SuiteResult>,
+    },
+    /// After all suites, since only a tool whose suites passed is scored; in the rubric files' order.
+    RubricFinished {
+        suite: Arc<RubricSuite>,
     },
     RunFinished {
         run_id: String,
@@ -89,6 +95,9 @@ pub struct RunTotals {
     pub trials: Option<TrialSummary>,
     /// The limits that were set; they then decide how the run ends.
     pub gates: Vec<GateResult>,
+    /// Where the run has rubric suites.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rubric: Option<RubricTotals>,
 }
 
 impl RunTotals {

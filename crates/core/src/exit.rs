@@ -33,9 +33,13 @@ impl ExitStatus {
 
     /// Returns how a run ended: an error ranks above a failure, since it hides one. Gates decide where there are any.
     pub fn of_run(totals: &RunTotals) -> Self {
+        let rubric_has_no_verdict = totals.rubric.as_ref().is_some_and(|rubric| {
+            // Where all that was selected was skipped, nothing was found out.
+            rubric.errored > 0 || totals.cases == 0 && rubric.judged == 0
+        });
         if totals.interrupted {
             ExitStatus::Interrupted
-        } else if totals.errored > 0 || totals.not_run > 0 && totals.failed == 0 {
+        } else if rubric_has_no_verdict || totals.errored > 0 || totals.not_run > 0 && totals.failed == 0 {
             // A case that did not run for no known reason has no verdict either.
             ExitStatus::Errored
         } else if !totals.gates.is_empty() {

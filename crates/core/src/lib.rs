@@ -16,6 +16,7 @@ pub mod port;
 pub mod redact;
 pub mod registry;
 pub mod result;
+pub mod rubric;
 pub mod source;
 pub mod staleness;
 pub mod statistics;

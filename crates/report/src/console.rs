@@ -1,5 +1,7 @@
 //! The summary that a person reads, in the contract's form.
 
+pub(crate) mod rubric;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -114,9 +116,14 @@ impl Reporter for ConsoleReporter {
                 self.finish_suite(result, &mut out);
                 self.print_ready(&mut out);
             }
+            RunEvent::RubricFinished { suite } => self.page.rubric(suite, &mut out),
             RunEvent::RunFinished { totals, .. } => {
                 if self.suites.len() > 1 {
                     self.page.totals(totals, &mut out);
+                }
+                if let Some(rubric) = totals.rubric.as_ref().filter(|rubric| rubric.suites + rubric.skipped_suites > 1)
+                {
+                    self.page.rubric_totals(rubric, &mut out);
                 }
                 self.page.gates(totals, &mut out);
             }

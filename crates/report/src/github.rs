@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::event::RunEvent;
 use karat_core::port::{ReportError, Reporter};
+use karat_core::rubric::{RubricOutcome, RubricSuite};
 use karat_core::text::shorten;
 
 use crate::destination::Destination;
@@ -98,6 +99,7 @@ pub fn render(run: &RunRecord, folder: &str) -> String {
     for case in regressions.chain(others) {
         push_error(&mut out, &case, folder);
     }
+    run.rubrics.iter().for_each(|suite| push_rubric(&mut out, suite, folder));
     push_warnings(&mut out, run, folder);
     let totals = totals_line(&run.totals);
     Command { level: "notice", file: None, line: None, title: "karat", message: &totals }.push_to(&mut out);
@@ -125,6 +127,28 @@ fn push_error(out: &mut String, case: &CaseRecord<'_>, folder: &str) {
     let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
     let file = seen_from_root(&case.suite.header.path, folder);
     Command { level: "error", file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
+}
+
+/// A low score is no error, but that there is none is.
+fn push_rubric(out: &mut String, suite: &RubricSuite, folder: &str) {
+    let file = seen_from_root(&suite.path, folder);
+    let result = match &suite.outcome {
+        RubricOutcome::Result(result) => result,
+        RubricOutcome::Skipped(reason) => {
+            let title = "rubric skipped";
+            Command { level: "warning", file: Some(&file), line: None, title, message: reason }.push_to(out);
+            return;
+        }
+    };
+    for case in &result.cases {
+        let Some(message) = &case.error else { continue };
+        let title = format!("{} errored", case.id);
+        let line = suite.lines.iter().find(|(id, _)| *id == case.id).map(|(_, line)| *line);
+        Command { level: "error", file: Some(&file), line, title: &title, message }.push_to(out);
+    }
+    for message in &result.warnings {
+        Command { level: "warning", file: Some(&file), line: None, title: "karat", message }.push_to(out);
+    }
 }
 
 /// Returns a path from the repository's root; one that does not begin here is left as it is.

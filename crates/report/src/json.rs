@@ -6,12 +6,14 @@ use std::sync::Arc;
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::SuiteResult;
+use karat_core::rubric::RubricSuite;
 use serde::Serialize;
 
 /// Writes one JSON document when the run has ended.
 pub struct JsonReporter {
     out: Box<dyn Write>,
     suites: Vec<Arc<SuiteResult>>,
+    rubrics: Vec<Arc<RubricSuite>>,
 }
 
 #[derive(Serialize)]
@@ -20,11 +22,12 @@ struct RunDocument<'d> {
     run_id: &'d str,
     totals: &'d RunTotals,
     suites: &'d [Arc<SuiteResult>],
+    rubrics: &'d [Arc<RubricSuite>],
 }
 
 impl JsonReporter {
     pub fn new(out: Box<dyn Write>) -> Self {
-        Self { out, suites: Vec::new() }
+        Self { out, suites: Vec::new(), rubrics: Vec::new() }
     }
 }
 
@@ -32,8 +35,9 @@ impl Reporter for JsonReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         match event {
             RunEvent::SuiteFinished { result, .. } => self.suites.push(Arc::clone(result)),
+            RunEvent::RubricFinished { suite } => self.rubrics.push(Arc::clone(suite)),
             RunEvent::RunFinished { run_id, totals } => {
-                let document = RunDocument { run_id, totals, suites: &self.suites };
+                let document = RunDocument { run_id, totals, suites: &self.suites, rubrics: &self.rubrics };
                 write_line(&mut self.out, &document, true)?;
             }
             RunEvent::RunStarted { .. } | RunEvent::CaseFinished { .. } => {}

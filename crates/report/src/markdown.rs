@@ -9,8 +9,10 @@ use karat_core::event::{RunEvent, RunTotals};
 use karat_core::exit::ExitStatus;
 use karat_core::gate::GateResult;
 use karat_core::port::{ReportError, Reporter};
+use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_core::text::shorten;
 
+use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
 use crate::trials::{is_flaky, trials_line, tries};
@@ -73,6 +75,8 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     let failures = if run.totals.regressions > 0 { "Other failures" } else { "Failures" };
     page.section(failures, "", of_kind(Kind::Failed).map(|case| details("❌", case)));
     page.section("Errors: no verdict", "", of_kind(Kind::Errored).map(|case| details("❗", case)));
+    page.section("Rubrics", RUBRIC_HEAD, run.rubrics.iter().map(|suite| rubric_row(suite)));
+    page.section("Rubrics: errors and lost points", "", run.rubrics.iter().flat_map(|suite| rubric_cases(suite)));
     page.text
 }
 
@@ -149,6 +153,52 @@ fn table_row(suite: &SuiteRecord, with_trials: bool) -> String {
     )
 }
 
+const RUBRIC_HEAD: &str = "\
+| Tool | Judge | Judged | Errored | Not run | Points |
+| --- | --- | ---: | ---: | ---: | ---: |
+";
+
+fn rubric_row(suite: &RubricSuite) -> String {
+    let tool = inline(&suite.tool_name);
+    let result = match &suite.outcome {
+        RubricOutcome::Skipped(reason) => return format!("| {tool} | skipped: {} | – | – | – | – |\n", inline(reason)),
+        RubricOutcome::Result(result) => result,
+    };
+    let summary = &result.summary;
+    let share = summary.score_share.map_or_else(|| "–".to_owned(), percent);
+    format!(
+        "| {tool} | {} | {} | {} | {} | {}/{} ({share}) |\n",
+        inline(&result.judge.identity),
+        summary.judged,
+        summary.errored,
+        summary.not_run,
+        summary.score,
+        summary.max_score,
+    )
+}
+
+/// Returns what there is to read of a rubric suite: its warnings, and the cases without the best score.
+fn rubric_cases(suite: &RubricSuite) -> Vec<String> {
+    let Some(result) = suite.result() else {
+        return Vec::new();
+    };
+    let warnings = result.warnings.iter().map(|text| format!("- ⚠️ {}: {}\n\n", code(&suite.path), inline(text)));
+    let below = result.cases.iter().filter(|case| case.score != Some(case.max_score));
+    warnings.chain(below.map(|case| rubric_case(suite, case))).collect()
+}
+
+fn rubric_case(suite: &RubricSuite, case: &RubricCaseResult) -> String {
+    let (id, description) = (code(&case.id), inline(&case.description));
+    let mark = case.score.map_or_else(|| "❗".to_owned(), |score| format!("{score}/{}", case.max_score));
+    let mut reason = case.error.clone().unwrap_or_default();
+    for one in &case.dimensions {
+        let _ = writeln!(reason, "{} {}/{}: {}", one.dimension, one.score, one.max_score, one.reason);
+    }
+    let summary = format!("{mark} {id} {description}");
+    let (place, reason) = (code(&suite.path), fenced(&reason));
+    format!("<details>\n<summary>{}</summary>\n\n{place}\n\n{reason}\n</details>\n\n", summary.trim_end())
+}
+
 fn regression(case: &CaseRecord<'_>) -> String {
     format!("**❌ {}** {}\n\n{}\n", code(&case.result.id), place(case), fenced(&case.reason()))
 }
@@ -201,7 +251,11 @@ fn mark(totals: &RunTotals) -> &'static str {
     }
     if totals.failed > totals.errored || totals.regressions > 0 {
         "❌"
-    } else if totals.errored + totals.not_run + totals.vacuous > 0 || totals.interrupted || totals.cases == 0 {
+    } else if totals.errored + totals.not_run + totals.vacuous > 0
+        || totals.rubric.as_ref().is_some_and(|rubric| rubric.errored + rubric.not_run > 0)
+        || totals.interrupted
+        || totals.cases == 0
+    {
         "⚠️"
     } else {
         "✅"
@@ -230,6 +284,19 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
             parts.push(format!("{} flaky", trials.flaky));
         }
     }
+    let passed_or_failed = parts.join(", ");
+    match totals.rubric.as_ref().map(rubric_totals_line) {
+        Some(rubric) if totals.cases + totals.not_run == 0 => rubric,
+        Some(rubric) => format!("{passed_or_failed}; {rubric}"),
+        None => passed_or_failed,
+    }
+}
+
+fn rubric_totals_line(totals: &RubricTotals) -> String {
+    let share = totals.score_share.map(|share| format!(" with {} of the points", percent(share)));
+    let mut parts = vec![format!("rubrics: {} judged{}", totals.judged, share.unwrap_or_default())];
+    let rest = [(totals.errored, "errored"), (totals.not_run, "not run"), (totals.skipped, "skipped")];
+    parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
     parts.join(", ")
 }
 

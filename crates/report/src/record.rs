@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
+use karat_core::rubric::RubricSuite;
 use karat_core::staleness::Staleness;
 
 use crate::terminal_text::printable;
@@ -16,6 +17,8 @@ pub struct RunRecord {
     pub run_id: String,
     /// In the order in which they are reported.
     pub suites: Vec<SuiteRecord>,
+    /// In the order in which they are reported, after all suites.
+    pub rubrics: Vec<Arc<RubricSuite>>,
     pub totals: RunTotals,
 }
 
@@ -37,6 +40,7 @@ impl RunRecord {
                     suite.result = Some(Arc::clone(result));
                 }
             }
+            RunEvent::RubricFinished { suite } => self.rubrics.push(Arc::clone(suite)),
             RunEvent::RunFinished { totals, .. } => {
                 self.totals = totals.clone();
                 return true;

@@ -1,12 +1,14 @@
-//! The `EvalSuiteResult` files.
+//! The `EvalSuiteResult` files, and those of rubric suites.
 
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use karat_core::case::Tier;
 use karat_core::event::RunEvent;
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::SuiteResult;
+use serde::Serialize;
 
 use crate::atomic::write_atomically;
 
@@ -22,27 +24,35 @@ impl ResultFileReporter {
     }
 
     /// Two files of one run can be about the same tool and tier.
-    fn free_name(&mut self, result: &SuiteResult) -> String {
+    fn free_name(&mut self, tool: &str, tier: Tier, run_id: &str) -> String {
         let mut number = 1;
-        while !self.taken.insert(result_file_name(result, number)) {
+        while !self.taken.insert(file_name(tool, tier, run_id, number)) {
             number += 1;
         }
-        result_file_name(result, number)
+        file_name(tool, tier, run_id, number)
     }
 }
 
 impl Reporter for ResultFileReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
-        let RunEvent::SuiteFinished { result, .. } = event else {
-            return Ok(());
-        };
-        let name = self.free_name(result);
-        let path = self.folder.join(name);
-        write_result(&path, result)
+        match event {
+            RunEvent::SuiteFinished { result, .. } => {
+                let name = self.free_name(&result.tool_name, result.tier, &result.run_id);
+                write_result(&self.folder.join(name), result.as_ref())
+            }
+            RunEvent::RubricFinished { suite } => match suite.result() {
+                Some(result) => {
+                    let name = self.free_name(&result.tool_name, result.tier, &result.run_id);
+                    write_result(&self.folder.join(name), result.as_ref())
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 }
 
-fn write_result(path: &Path, result: &SuiteResult) -> Result<(), ReportError> {
+fn write_result(path: &Path, result: &impl Serialize) -> Result<(), ReportError> {
     write_atomically(path, |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")
@@ -52,14 +62,17 @@ fn write_result(path: &Path, result: &SuiteResult) -> Result<(), ReportError> {
 
 /// Returns `{toolName}-{tier}-{runId}.json`; later ones of the same name carry a number.
 pub fn result_file_name(result: &SuiteResult, number: usize) -> String {
+    file_name(&result.tool_name, result.tier, &result.run_id, number)
+}
+
+fn file_name(tool: &str, tier: Tier, run_id: &str, number: usize) -> String {
     // A tool's name is free text, a file's name is not: nothing may lead out of the folder.
-    let tool: String = result
-        .tool_name
+    let tool: String = tool
         .chars()
         .map(|character| if character.is_ascii_alphanumeric() || "_-.".contains(character) { character } else { '_' })
         .take(120)
         .collect();
     let tool = tool.trim_start_matches('.');
     let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-    format!("{tool}-{}-{}{suffix}.json", result.tier, result.run_id)
+    format!("{tool}-{tier}-{run_id}{suffix}.json")
 }

@@ -56,18 +56,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.vacuous = verdict.vacuous;
             result.error = verdict.failures.first().map(|failure| failure.message.clone());
             result.failures = verdict.failures;
-            result.details = CaseDetails {
-                tools_called: trace.tool_calls.iter().map(|call| call.name.clone()).collect(),
-                response_length: trace.response.chars().count(),
-                skipped_tokens: verdict.skipped_tokens,
-                response: trace.response,
-                tool_calls: trace.tool_calls,
-                usage: trace.usage,
-                model: trace.model,
-                stop_reason: trace.stop_reason,
-                stderr: trace.stderr,
-                warnings: [trace.warnings, verdict.warnings].concat(),
-            };
+            result.details = details(trace, verdict.skipped_tokens, verdict.warnings);
         }
     }
     if !redactor.is_empty() {
@@ -79,20 +68,40 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
     result
 }
 
+/// Tells what the agent did.
+pub(crate) fn details(trace: Trace, skipped_tokens: Vec<String>, warnings: Vec<String>) -> CaseDetails {
+    CaseDetails {
+        tools_called: trace.tool_calls.iter().map(|call| call.name.clone()).collect(),
+        response_length: trace.response.chars().count(),
+        skipped_tokens,
+        response: trace.response,
+        tool_calls: trace.tool_calls,
+        usage: trace.usage,
+        model: trace.model,
+        stop_reason: trace.stop_reason,
+        stderr: trace.stderr,
+        warnings: [trace.warnings, warnings].concat(),
+    }
+}
+
 /// Shortens a message, which may quote a whole reply.
-fn cut(message: &mut String) {
+pub(crate) fn cut(message: &mut String) {
     if let Cow::Owned(short) = shorten(message, LONGEST_MESSAGE) {
         *message = short;
     }
 }
 
 fn redact(result: &mut CaseResult, redactor: &Redactor) {
-    let details = &mut result.details;
-    let texts = [&mut result.id, &mut result.description, &mut details.response];
-    let optional = [&mut result.error, &mut details.model, &mut details.stop_reason, &mut details.stderr];
-    let lists = details.tools_called.iter_mut().chain(&mut details.skipped_tokens).chain(&mut details.warnings);
+    let texts = [&mut result.id, &mut result.description].into_iter().chain(&mut result.error);
     let failures = result.failures.iter_mut().map(|failure| &mut failure.message);
-    for text in texts.into_iter().chain(optional.into_iter().flatten()).chain(lists).chain(failures) {
+    texts.chain(failures).for_each(|text| redactor.string(text));
+    redact_details(&mut result.details, redactor);
+}
+
+pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
+    let optional = [&mut details.model, &mut details.stop_reason, &mut details.stderr];
+    let lists = details.tools_called.iter_mut().chain(&mut details.skipped_tokens).chain(&mut details.warnings);
+    for text in [&mut details.response].into_iter().chain(optional.into_iter().flatten()).chain(lists) {
         redactor.string(text);
     }
     for call in &mut details.tool_calls {
@@ -103,7 +112,7 @@ fn redact(result: &mut CaseResult, redactor: &Redactor) {
     }
 }
 
-fn whole_millis(millis: f64) -> u64 {
+pub(crate) fn whole_millis(millis: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is small and not negative")]
     let whole = millis.round().max(0.0) as u64;
     whole

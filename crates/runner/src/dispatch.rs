@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use karat_core::assertion::Mode;
+use karat_core::case::Case;
 use karat_core::diff::{Change, diff_cases, ids_of};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
-use karat_core::gate::{Figures, check};
+use karat_core::gate::{Figures, GateResult, check};
 use karat_core::port::{Agent, Clock};
 use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
@@ -20,6 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::plan::{Plan, SuitePlan};
 use crate::reporters::Reporters;
+use crate::rubric::run_rubrics;
 use crate::worker::{Finished, Shared, Unit, work};
 
 /// How many cases are reported at a time, and how long the next ones gather; no eye sees the difference.
@@ -50,7 +52,7 @@ pub async fn run(
     }
     drop(out);
 
-    let mut board = Board::new(&shared, headers, timestamp);
+    let mut board = Board::new(&shared, headers, timestamp.clone());
     let mut batch = Vec::new();
     while finished.recv_many(&mut batch, BATCH).await > 0 {
         for one in batch.drain(..) {
@@ -62,8 +64,14 @@ pub async fn run(
             sleep(PAUSE).await;
         }
     }
-    let interrupted = *cancel.borrow();
-    let totals = board.close(reporters, begun, interrupted);
+    let Closed { mut totals, passed, mut figures } = board.close(reporters);
+    if let Some(rubrics) = run_rubrics(&shared, &passed, &timestamp, &cancel, reporters).await {
+        figures.iter_mut().zip(&rubrics.by_agent).for_each(|(figures, of)| figures.rubric_score = of.score_share);
+        totals.rubric = Some(rubrics.totals);
+    }
+    totals.gates = check_gates(&shared, &figures);
+    totals.wall_clock_ms = millis(begun, Instant::now());
+    totals.interrupted = *cancel.borrow();
     reporters.emit(&RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
     reporters.flush();
     totals
@@ -73,6 +81,19 @@ fn headers(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Arc<SuiteHeader>> {
     let name = |suite: &SuitePlan| plan.redactor.text(&agents[suite.agent].identity()).into_owned();
     let header = |suite: &SuitePlan| suite.header((agents.len() > 1).then(|| name(suite)), plan.trials.max(1));
     plan.suites.iter().map(|suite| Arc::new(header(suite))).collect()
+}
+
+/// Checks the limits for each agent that was asked.
+fn check_gates(shared: &Shared, figures: &[Figures]) -> Vec<GateResult> {
+    let plan = &shared.plan;
+    let Some(gates) = &plan.gates else {
+        return Vec::new();
+    };
+    let name = |agent: &Arc<dyn Agent>| plan.redactor.text(&agent.identity()).into_owned();
+    let several = shared.agents.len() > 1;
+    let of_agent =
+        |(agent, figures): (&Arc<dyn Agent>, &Figures)| check(gates, several.then(|| name(agent)).as_deref(), figures);
+    shared.agents.iter().zip(figures).flat_map(of_agent).collect()
 }
 
 /// Lists everything that is asked: all trials of a case one after the other.
@@ -104,6 +125,16 @@ struct Board<'b> {
     totals: RunTotals,
     /// What gates are checked against, for each agent.
     figures: Vec<Figures>,
+    /// Of each suite that was reported, whether all of it passed.
+    passed: Vec<bool>,
+}
+
+/// What is left of the board when all suites are reported.
+struct Closed {
+    totals: RunTotals,
+    /// Of each suite, whether all of it passed.
+    passed: Vec<bool>,
+    figures: Vec<Figures>,
 }
 
 struct SuiteState {
@@ -129,8 +160,8 @@ impl<'b> Board<'b> {
             })
             .collect();
         let figures = vec![Figures::default(); shared.agents.len()];
-        let totals = RunTotals::default();
-        Self { shared, suites, open: 0, missing: shared.units.len(), timestamp, totals, figures }
+        let (missing, totals) = (shared.units.len(), RunTotals::default());
+        Self { shared, suites, open: 0, missing, timestamp, totals, figures, passed: Vec::new() }
     }
 
     fn take(&mut self, finished: Finished, reporters: &mut Reporters) {
@@ -164,7 +195,7 @@ impl<'b> Board<'b> {
     }
 
     /// Reports what is left after the last case, finished or not.
-    fn close(mut self, reporters: &mut Reporters, begun: Instant, interrupted: bool) -> RunTotals {
+    fn close(mut self, reporters: &mut Reporters) -> Closed {
         let planned = self.shared.plan.trials;
         for suite in 0..self.suites.len() {
             // Tries that did end are not lost because others did not.
@@ -177,24 +208,7 @@ impl<'b> Board<'b> {
         while self.open < self.suites.len() {
             self.finish_suite(reporters);
         }
-        self.totals.wall_clock_ms = millis(begun, Instant::now());
-        self.totals.interrupted = interrupted;
-        self.check_gates();
-        self.totals
-    }
-
-    /// Checks the limits for each agent that was asked.
-    fn check_gates(&mut self) {
-        let plan = &self.shared.plan;
-        let Some(gates) = &plan.gates else {
-            return;
-        };
-        for (index, figures) in self.figures.iter().enumerate() {
-            let mut suites = plan.suites.iter().zip(&self.suites).filter(|(suite, _)| suite.agent == index);
-            if let Some((_, state)) = suites.next() {
-                self.totals.gates.extend(check(gates, state.header.agent.as_deref(), figures));
-            }
-        }
+        Closed { totals: self.totals, passed: self.passed, figures: self.figures }
     }
 
     fn finish_suite(&mut self, reporters: &mut Reporters) {
@@ -207,6 +221,7 @@ impl<'b> Board<'b> {
         if self.shared.plan.gates.is_some() {
             self.figures[self.shared.plan.suites[suite].agent].add(&result);
         }
+        self.passed.push(result.summary.passed == self.suites[suite].header.selected);
         reporters.emit(&RunEvent::SuiteFinished { suite, result });
     }
 
@@ -250,15 +265,7 @@ impl<'b> Board<'b> {
 }
 
 fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let stubbed = suite.file.cases.iter().filter(|case| case.stubs.is_some());
-    let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
-    if unused > 0 {
-        warnings.push(format!(
-            "{} stubs, which do not apply: the agent runs its own tools",
-            counted(unused, "case has", "cases have")
-        ));
-    }
+    let mut warnings: Vec<String> = unused_stubs(suite.file.cases.iter(), agent).into_iter().collect();
     let details = || cases.iter().flat_map(|case| case.all_details());
     let tokens: BTreeSet<&str> = details().flat_map(|details| &details.skipped_tokens).map(String::as_str).collect();
     if !tokens.is_empty() {
@@ -271,6 +278,13 @@ fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> 
     warnings
 }
 
+pub(crate) fn unused_stubs<'c>(cases: impl Iterator<Item = &'c Case>, agent: &dyn Agent) -> Option<String> {
+    let stubbed = cases.filter(|case| case.stubs.is_some());
+    let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
+    let count = counted(unused, "case has", "cases have");
+    (unused > 0).then(|| format!("{count} stubs, which do not apply: the agent runs its own tools"))
+}
+
 fn one(mut tries: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {
     tries.sort_by_key(|(trial, _)| *trial);
     combine(tries.into_iter().map(|(_, result)| result).collect(), planned)
@@ -280,6 +294,6 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
-fn millis(begin: Instant, end: Instant) -> u64 {
+pub(crate) fn millis(begin: Instant, end: Instant) -> u64 {
     u64::try_from(end.saturating_duration_since(begin).as_millis()).unwrap_or(u64::MAX)
 }

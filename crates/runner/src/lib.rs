@@ -6,9 +6,11 @@ mod case;
 mod dispatch;
 mod plan;
 mod reporters;
+mod rubric;
 mod stopwatch;
 mod worker;
 
 pub use dispatch::run;
 pub use plan::{Baseline, Plan, SuitePlan};
 pub use reporters::Reporters;
+pub use rubric::{RubricPlan, Rubrics};

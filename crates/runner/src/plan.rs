@@ -14,11 +14,14 @@ use karat_core::text::display_width;
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 
+use crate::rubric::Rubrics;
+
 /// What is run, and how.
 #[derive(Debug)]
 pub struct Plan {
     pub run_id: String,
     pub suites: Vec<SuitePlan>,
+    pub rubrics: Rubrics,
     /// How many cases are under way at once.
     pub concurrency: usize,
     /// How long a case may take.

@@ -145,7 +145,7 @@ impl Shared {
     }
 }
 
-fn internal(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn internal(panic: &(dyn Any + Send)) -> String {
     let what = panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use karat_core::case::SuiteFile;
 use karat_core::exit::ExitStatus;
 use karat_core::lint::{Lint, LintContext, Severity, lint};
 use karat_core::registry::Registry;
@@ -15,7 +16,7 @@ use crate::diagnostic::{SourceProblem, render};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{parse_eval_file, read_bytes, without_bom};
+use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::model::is_model;
 use crate::printer::Printer;
 use crate::registry::read_registry;
@@ -71,8 +72,10 @@ struct Issue {
 
 impl Checker<'_> {
     fn check(&self, path: &EvalPath, bytes: &[u8], text: &str, cases: &mut usize) -> Vec<Issue> {
-        let file = match parse_eval_file(path, bytes) {
-            Ok(file) => file,
+        let file = match parse_suite_file(path, bytes) {
+            Ok(SuiteFile::Eval(file)) => file,
+            // What can be wrong with a message, a stub or a tool is wrong with it in any file.
+            Ok(SuiteFile::Rubric(file)) => file.without_rubrics(),
             Err(findings) => {
                 let issue = |finding| Issue { rule: INVALID.to_owned(), severity: Severity::Error, finding };
                 return findings.into_iter().map(issue).collect();

@@ -20,7 +20,7 @@ use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
 use karat_report::{ConsoleReporter, ConsoleSettings, JsonLinesReporter, JsonReporter, ResultFileReporter, Verbosity};
-use karat_runner::{Baseline, Plan, Reporters, SuitePlan};
+use karat_runner::{Baseline, Plan, Reporters, RubricPlan, Rubrics, SuitePlan};
 use tokio::sync::watch;
 
 use crate::agent::make_agent;
@@ -30,7 +30,8 @@ use crate::clock::{SystemClock, TimeOrderedIds};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{Loaded, load_all, read_json_setting};
+use crate::judge::make_judge;
+use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
 use crate::registry::read_registry;
@@ -47,10 +48,14 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     }
     let mut paths = discover(&args.paths, &settings, &environment.current_dir)?;
     selection.drop_other_tiers(&mut paths)?;
-    let mut loaded = load_all(paths, printer)?;
-    selection.apply(&mut loaded)?;
+    let (mut loaded, mut rubrics) = load_all(paths, printer)?;
+    selection.apply(&mut loaded, &mut rubrics)?;
     let baseline = Results::baseline(&settings)?;
     if args.selection.only_failed {
+        if !rubrics.is_empty() {
+            printer.warn("rubric files are left out by --only-failed: a score neither passes nor fails");
+            rubrics.clear();
+        }
         match &baseline {
             Some(results) => results.keep_failed(&mut loaded)?,
             None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
@@ -58,12 +63,16 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     }
     let registry = read_registry(&settings.tool_registry, printer)?;
     let agent = make_agent(&mut settings, registry.as_ref(), printer)?;
+    let judge = if rubrics.is_empty() { None } else { make_judge(&settings, printer)? };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let plan =
-        runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), &agent.identity(), printer))?;
+    let identity = agent.identity();
+    let mut plan =
+        runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), &identity, printer))?;
+    let suites = rubrics.into_iter().map(|rubric| rubric_plan(rubric, plan.registry.as_ref())).collect();
+    plan.rubrics = Rubrics { suites, judge };
     check_output_dir(&settings.output_dir)?;
     reports.iter().try_for_each(Report::check)?;
 
@@ -81,7 +90,8 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     if let Some(path) = environment.github_step_summary.as_ref().filter(|_| environment.github_actions) {
         reporters.add(Box::new(StepSummaryReporter::new(path.clone())));
     }
-    let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
+    let scored = plan.rubrics.suites.iter().map(|suite| suite.file.cases.len());
+    let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).chain(scored).sum();
     if let Some(progress) = ProgressReporter::new(environment, printer, cases) {
         reporters.add(Box::new(progress));
     }
@@ -91,7 +101,8 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
     let status = finish(&totals, reporters.into_errors(), &redactor, printer);
-    let files = if totals.suites == 1 { "1 result file".to_owned() } else { format!("{} result files", totals.suites) };
+    let count = totals.suites + totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
+    let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
     let folder = settings.output_dir.strip_prefix(&environment.current_dir).unwrap_or(&settings.output_dir);
     // Unless they could not all be written.
     if status == ExitStatus::of_run(&totals) {
@@ -139,6 +150,11 @@ async fn interrupted() {
     tokio::signal::ctrl_c().await.ok();
 }
 
+fn rubric_plan(LoadedRubric { path, file }: LoadedRubric, registry: Option<&Registry>) -> RubricPlan {
+    let current = CurrentTool::of(&file.without_rubrics(), registry);
+    RubricPlan { path: path.shown, project_path: path.in_project, agent: 0, file, current }
+}
+
 async fn make_plan(
     settings: &mut Settings,
     loaded: Vec<Loaded>,
@@ -165,6 +181,7 @@ async fn make_plan(
     Ok(Plan {
         run_id: TimeOrderedIds.run_id(),
         suites,
+        rubrics: Rubrics::default(),
         concurrency: settings.concurrency,
         timeout: settings.timeout,
         trials: settings.trials,

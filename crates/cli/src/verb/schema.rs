@@ -1,9 +1,10 @@
 //! `karat schema`: the formats that people and programs write, as JSON Schemas.
 
-use karat_agents::Script;
-use karat_core::case::EvalFileSchema;
+use karat_agents::{ChatScript, Script};
+use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::exit::ExitStatus;
 use karat_core::result::SuiteResult;
+use karat_core::rubric::RubricResult;
 use schemars::{Schema, schema_for};
 
 use crate::args::{SchemaArgs, SchemaName};
@@ -14,9 +15,12 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let schema: Schema = match args.format {
         SchemaName::Case => schema_for!(EvalFileSchema),
+        SchemaName::Rubric => schema_for!(RubricFileSchema),
         SchemaName::Config => schema_for!(ConfigFile),
         SchemaName::Result => schema_for!(SuiteResult),
+        SchemaName::RubricResult => schema_for!(RubricResult),
         SchemaName::Script => schema_for!(Script),
+        SchemaName::JudgeScript => schema_for!(ChatScript),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -22,7 +22,7 @@ fn assert_fresh(path: &str, fresh: &str) {
 
 #[test]
 fn schemas_are_fresh() {
-    for name in ["case", "config", "result", "script"] {
+    for name in ["case", "rubric", "config", "result", "rubric-result", "script", "judge-script"] {
         let output = project().run(["schema", name]);
         assert_eq!(output.code, Some(0));
         assert_fresh(&format!("schemas/{name}.json"), &output.stdout);
@@ -57,6 +57,8 @@ fn the_examples_fit_their_schemas_and_pass() {
     validate("schemas/script.json", "examples/weather/agent-after-a-bad-change.json");
     validate("schemas/case.json", "examples/weather/evals/get-weather.golden.json");
     validate("schemas/case.json", "examples/weather/evals/get-weather.labeled.json");
+    validate("schemas/rubric.json", "examples/weather/evals/get-weather.rubric.json");
+    validate("schemas/judge-script.json", "examples/weather/judge.json");
     let example = root().join("examples/weather");
     let project = project();
     let check = project.run(["check".as_ref(), example.as_os_str()]);
@@ -64,7 +66,7 @@ fn the_examples_fit_their_schemas_and_pass() {
     assert!(check.stdout.contains("0 invalid, 0 errors, 0 warnings"), "{}", check.stdout);
     let run = project.run(["run".as_ref(), example.as_os_str(), "--output-dir".as_ref(), "results".as_ref()]);
     assert_eq!(run.code, Some(0), "{}", run.both());
-    assert!(run.stdout.contains("7/7 passed"), "{}", run.stdout);
+    assert!(run.stdout.contains("7/7 passed") && run.stdout.contains("3/4 points"), "{}", run.stdout);
 }
 
 /// The README shows what the program prints, but for the durations.

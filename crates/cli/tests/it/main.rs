@@ -14,6 +14,7 @@ mod hostile;
 mod init;
 mod interrupt;
 mod model;
+mod rubrics;
 mod run;
 mod secrets;
 mod selection;

@@ -94,5 +94,5 @@ fn a_tier_is_selected_before_files_are_read() {
     assert_eq!(project.run(["run", "--tier", "labeled"]).code, Some(0));
     let refused = project.run(["run"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("rubric cases are not supported yet"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("'rubric' needs at least one dimension"), "{}", refused.stderr);
 }

@@ -4,10 +4,13 @@ mod expectation;
 mod file;
 mod read;
 mod read_expectation;
+mod read_rubric;
+mod rubric;
 mod shape;
 mod tier;
 
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
 pub use file::{Case, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
 pub use read::{InvalidEvalFile, Origin};
+pub use rubric::{Dimension, RubricCase, RubricFile, RubricFileSchema, SuiteFile};
 pub use tier::Tier;

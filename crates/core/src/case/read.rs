@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::read_expectation::read_expectation;
-use super::{Case, Difficulty, EvalFile, Input, Metadata, Tier};
+use super::read_rubric::{read_rubric_case, refuse_other_tier};
+use super::{Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use crate::hash::short_hash;
 use crate::source::{
     Finding, ObjectReader, Path, Place, Position, Problems, Subject, SyntaxError, parse, read_count, read_object_map,
@@ -49,31 +50,86 @@ fn count_problems(count: usize) -> String {
 impl EvalFile {
     /// Reads an eval file's bytes.
     pub fn read(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-            Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
-        };
-        let layout = Layout::of(text)?;
-        let mut problems = Problems::default();
-        let mut unreadable = Vec::new();
-        let metadata = layout.metadata(&mut problems);
-        let cases = layout.cases(text, &mut problems, &mut unreadable);
-        if !problems.is_empty() || !unreadable.is_empty() {
-            let mut findings = Finding::locate_all(text, problems.into_list());
-            findings.append(&mut unreadable);
-            findings.sort_by_key(|finding| finding.place.range.start);
-            return Err(InvalidEvalFile { findings });
-        }
+        Self::from_contents(&Contents::open(bytes)?, bytes, origin)
+    }
+
+    fn from_contents(contents: &Contents<'_>, bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        let (metadata, cases) = contents.read(|_, _| {}, read_case)?;
         let declared = metadata.as_ref().and_then(|metadata| metadata.tier);
         let tier = declared
             .or_else(|| Tier::from_file_name(origin.file_name))
             .or_else(|| Tier::from_ids(cases.iter().map(|case| case.id.as_str())))
             .unwrap_or(Tier::Unknown);
-        let tool_name = metadata
-            .as_ref()
-            .and_then(|metadata| metadata.tool_name.clone())
-            .unwrap_or_else(|| origin.stem().to_owned());
+        let tool_name = tool_name(metadata.as_ref(), origin);
         Ok(Self { metadata, tier, tool_name, hash: short_hash(bytes), cases })
+    }
+}
+
+impl RubricFile {
+    /// Reads a rubric file's bytes.
+    pub fn read(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        Self::from_contents(&Contents::open(bytes)?, bytes, origin)
+    }
+
+    fn from_contents(contents: &Contents<'_>, bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        let (metadata, cases) = contents.read(refuse_other_tier, read_rubric_case)?;
+        let tool_name = tool_name(metadata.as_ref(), origin);
+        Ok(Self { metadata, tool_name, hash: short_hash(bytes), cases })
+    }
+}
+
+impl SuiteFile {
+    /// Reads a file of cases; its tier says of which kind they are.
+    pub fn read(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        let contents = Contents::open(bytes)?;
+        let declared = contents.layout.envelope.pointer("/metadata/tier").and_then(Value::as_str);
+        let tier = declared.and_then(Tier::from_name).or_else(|| Tier::from_file_name(origin.file_name));
+        if tier == Some(Tier::Rubric) {
+            return RubricFile::from_contents(&contents, bytes, origin).map(Self::Rubric);
+        }
+        EvalFile::from_contents(&contents, bytes, origin).map(Self::Eval)
+    }
+}
+
+fn tool_name(metadata: Option<&Metadata>, origin: Origin<'_>) -> String {
+    metadata.and_then(|metadata| metadata.tool_name.clone()).unwrap_or_else(|| origin.stem().to_owned())
+}
+
+/// A file's text, and how it is laid out.
+struct Contents<'t> {
+    text: &'t str,
+    layout: Layout<'t>,
+}
+
+impl<'t> Contents<'t> {
+    fn open(bytes: &'t [u8]) -> Result<Self, InvalidEvalFile> {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+            Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
+        };
+        Ok(Self { text, layout: Layout::of(text)? })
+    }
+
+    /// Reads the metadata and each case, or returns all that is wrong with them.
+    fn read<T>(
+        &self,
+        check: impl FnOnce(&Metadata, &mut Problems),
+        read_one: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
+    ) -> Result<(Option<Metadata>, Vec<T>), InvalidEvalFile> {
+        let mut problems = Problems::default();
+        let mut unreadable = Vec::new();
+        let metadata = self.layout.metadata(&mut problems);
+        if let Some(metadata) = &metadata {
+            check(metadata, &mut problems);
+        }
+        let cases = self.layout.cases(self.text, &mut problems, &mut unreadable, read_one);
+        if problems.is_empty() && unreadable.is_empty() {
+            return Ok((metadata, cases));
+        }
+        let mut findings = Finding::locate_all(self.text, problems.into_list());
+        findings.append(&mut unreadable);
+        findings.sort_by_key(|finding| finding.place.range.start);
+        Err(InvalidEvalFile { findings })
     }
 }
 
@@ -158,7 +214,13 @@ impl<'t> Layout<'t> {
     }
 
     /// Reads the cases; one whose text cannot be parsed does not hide what is wrong with the others.
-    fn cases(&self, text: &str, problems: &mut Problems, unreadable: &mut Vec<Finding>) -> Vec<Case> {
+    fn cases<T>(
+        &self,
+        text: &str,
+        problems: &mut Problems,
+        unreadable: &mut Vec<Finding>,
+        read_one: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
+    ) -> Vec<T> {
         let raws = self.cases.as_deref().unwrap_or_default();
         let root = Path::Root;
         let list = if self.bare { root } else { root.key("cases") };
@@ -186,7 +248,7 @@ impl<'t> Layout<'t> {
                 let message = format!("the id '{id}' is taken: the case on line {first} has it");
                 problems.push(&path.key("id"), Subject::Value, message, None);
             }
-            cases.extend(read_case(&value, line, &path, problems));
+            cases.extend(read_one(&value, line, &path, problems));
         }
         problems.in_case(None);
         cases
@@ -288,8 +350,8 @@ fn read_hashes(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
 fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
     let mut object = ObjectReader::open(value, path, problems)?;
     if value.get("rubric").is_some() {
-        let message = "rubric cases are not supported yet: they need a judge model".to_owned();
-        let help = "keep rubric cases in a file of their own and leave it out of the run".to_owned();
+        let message = "a case with a 'rubric' is judged by a model, and stands in a rubric file".to_owned();
+        let help = "keep rubric cases in a file of their own, named x.rubric.json".to_owned();
         problems.push(&path.key("rubric"), Subject::Key, message, Some(help));
         return None;
     }
@@ -300,12 +362,7 @@ fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problem
     });
     let created_at = object.optional("createdAt", path, problems, read_string);
     let bug_ref = object.optional("bugRef", path, problems, read_string);
-    let input = object.required("input", path, problems, |value, path, problems| {
-        let mut input = ObjectReader::open(value, path, problems)?;
-        let message = input.required("message", path, problems, read_string);
-        input.close(path, problems);
-        Some(Input { message: message? })
-    });
+    let input = object.required("input", path, problems, read_input);
     let stubs = object.optional("stubs", path, problems, read_object_map);
     let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
     let expect = object.required("expect", path, problems, read_expectation);
@@ -324,7 +381,14 @@ fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problem
     })
 }
 
-fn read_id(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+pub(super) fn read_input(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Input> {
+    let mut input = ObjectReader::open(value, path, problems)?;
+    let message = input.required("message", path, problems, read_string);
+    input.close(path, problems);
+    Some(Input { message: message? })
+}
+
+pub(super) fn read_id(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
     let id = read_string(value, path, problems)?;
     if id.trim().is_empty() {
         problems.at(path, "'id' is empty");

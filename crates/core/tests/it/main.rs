@@ -4,5 +4,6 @@ mod bfcl;
 mod judging;
 mod lints;
 mod reading;
+mod rubrics;
 mod turns;
 mod vectors;

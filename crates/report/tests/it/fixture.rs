@@ -8,6 +8,10 @@ use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Gate, GateResult};
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseDetails, CaseResult, Outcome, ResultMetadata, SuiteResult, Summary};
+use karat_core::rubric::{
+    Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
+    RubricVerdict,
+};
 use karat_core::staleness::Staleness;
 use karat_core::trials::combine;
 use karat_report::RunRecord;
@@ -218,7 +222,63 @@ pub(crate) fn events_saying(text: &str) -> Vec<RunEvent> {
         (3, vacuous),
     ];
     suite.regressions = vec![format!("{text}2")];
-    events_of(&[suite])
+    let mut events = events_of(&[suite]);
+    let rubrics = [scored(text), RubricSuite { outcome: RubricOutcome::Skipped(text.to_owned()), ..scored(text) }];
+    let ended = rubrics.map(|suite| RunEvent::RubricFinished { suite: Arc::new(suite) });
+    let end = events.len() - 1;
+    events.splice(end..end, ended);
+    events
+}
+
+/// Returns a rubric suite with a case of each kind, which says one text wherever a text can be said.
+pub(crate) fn scored(text: &str) -> RubricSuite {
+    let score = |score| RubricScore {
+        dimension: text.to_owned(),
+        criteria: text.to_owned(),
+        max_score: 3,
+        score,
+        reason: text.to_owned(),
+    };
+    let judged = |scores: Vec<RubricScore>| RubricCaseResult {
+        id: text.to_owned(),
+        description: text.to_owned(),
+        outcome: RubricVerdict::Judged,
+        duration_ms: 250,
+        error: None,
+        score: Some(scores.iter().map(|score| score.score).sum()),
+        max_score: 6,
+        dimensions: scores,
+        judge_usage: None,
+        details: CaseDetails::default(),
+    };
+    let errored = RubricCaseResult {
+        outcome: RubricVerdict::Errored,
+        error: Some(text.to_owned()),
+        score: None,
+        ..judged(Vec::new())
+    };
+    let cases = vec![judged(vec![score(3), score(1)]), judged(vec![score(3), score(3)]), errored];
+    let result = RubricResult {
+        run_id: "run-7".to_owned(),
+        timestamp: "2026-03-04T05:06:07.089Z".to_owned(),
+        tier: Tier::Rubric,
+        tool_name: text.to_owned(),
+        agent_endpoint: "https://agent.test/chat".to_owned(),
+        judge: Judge { identity: text.to_owned(), parameters: serde_json::Map::new() },
+        metadata: RubricMetadata::default(),
+        warnings: vec![text.to_owned()],
+        summary: RubricSummary::of(&cases, 4),
+        cases,
+        wall_clock_ms: 750,
+    };
+    RubricSuite {
+        path: text.to_owned(),
+        tool_name: text.to_owned(),
+        agent: None,
+        selected: 4,
+        lines: vec![(text.to_owned(), 3)],
+        outcome: RubricOutcome::Result(Arc::new(result)),
+    }
 }
 
 pub(crate) fn record(events: &[RunEvent]) -> RunRecord {

@@ -79,7 +79,7 @@ proptest! {
         let commands = render(&fixture::record(&fixture::events_saying(&text)), "");
         let levels: Vec<&str> =
             commands.split(['\n', '\r']).map(|line| line.split(' ').next().unwrap_or_default()).collect();
-        let ours = ["::error", "::error", "::error", "::warning", "::warning", "::warning", "::notice", ""];
+        let ours = [&["::error"; 4][..], &["::warning"; 5], &["::notice", ""]].concat();
         prop_assert_eq!(levels, ours);
         for line in commands.lines() {
             // The first `::` after the command's own ends the properties.

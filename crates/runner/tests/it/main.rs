@@ -8,5 +8,6 @@ mod laws;
 mod ordering;
 mod redacting;
 mod reporting;
+mod rubrics;
 mod support;
 mod trying;

@@ -17,7 +17,7 @@ use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::Trace;
-use karat_runner::{Plan, Reporters, SuitePlan, run};
+use karat_runner::{Plan, Reporters, Rubrics, SuitePlan, run};
 use karat_testkit::clock::FixedClock;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -202,6 +202,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
     Plan {
         run_id: "run-1".to_owned(),
         suites,
+        rubrics: Rubrics::default(),
         concurrency: 1,
         timeout: Duration::from_secs(1),
         trials: 1,
@@ -318,6 +319,7 @@ impl Ran {
             RunEvent::RunStarted { .. } => "run".to_owned(),
             RunEvent::CaseFinished { result, .. } => result.id.clone(),
             RunEvent::SuiteFinished { suite, .. } => format!("suite {suite}"),
+            RunEvent::RubricFinished { suite } => format!("rubric {}", suite.tool_name),
             RunEvent::RunFinished { .. } => "end".to_owned(),
         };
         self.events.iter().map(word).collect()
@@ -352,6 +354,10 @@ impl Ran {
                     assert_eq!(result.summary.total_cases + result.summary.not_run, selected[*suite]);
                     assert_eq!(&result.run_id, run_id);
                     sums.add(result);
+                }
+                RunEvent::RubricFinished { suite } => {
+                    assert_eq!(sums.suites, selected.len(), "only when all suites have ended");
+                    sums.rubric.get_or_insert_default().add(suite);
                 }
                 RunEvent::RunStarted { .. } | RunEvent::RunFinished { .. } => panic!("twice: {:?}", self.story()),
             }

@@ -1,0 +1,253 @@
+//! A model that answers from a file: a judge for examples and tests.
+
+use std::time::{Duration, Instant};
+
+use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Waiting};
+use karat_core::source::{
+    Finding, ObjectReader, Path, Problems, parse, read_array, read_count, read_object_map, read_string, read_strings,
+};
+use karat_core::trace::Usage;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::scripted::ScriptError;
+
+/// A file of a model's answers.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(title = "karat judge script")]
+pub struct ChatScript {
+    /// Where this file's schema is, for editors.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The first whose texts all stand in the question answers it.
+    pub replies: Vec<ScriptedChatReply>,
+    /// The answer to any other question; without it, such a question is an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<ScriptedAnswer>,
+}
+
+/// An answer, and to what.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScriptedChatReply {
+    /// Texts that must all stand in the question, which is JSON: a quote in it is written `\"`.
+    #[schemars(length(min = 1))]
+    pub contains: Vec<String>,
+    /// The answer: of a judge `{"score": …, "reason": …}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Map<String, Value>>,
+    /// The model breaks down with this message instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long the model takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// `inputTokens`, `outputTokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ScriptedUsage>,
+}
+
+/// An answer to anything.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScriptedAnswer {
+    /// The answer: of a judge `{"score": …, "reason": …}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Map<String, Value>>,
+    /// The model breaks down with this message instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long the model takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// `inputTokens`, `outputTokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ScriptedUsage>,
+}
+
+/// What an answer used up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScriptedUsage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+}
+
+/// Answers from a script.
+#[derive(Debug)]
+pub struct ScriptedChatModel {
+    identity: String,
+    replies: Vec<(Vec<String>, Answer)>,
+    otherwise: Option<Answer>,
+}
+
+#[derive(Debug, Clone)]
+struct Answer {
+    delay: Duration,
+    outcome: Result<Value, String>,
+    usage: Option<Usage>,
+}
+
+impl ScriptedChatModel {
+    /// Reads a script's text; `identity` is what results call the model.
+    pub fn read(text: &str, identity: String) -> Result<Self, ScriptError> {
+        let value = parse(text).map_err(|error| ScriptError { findings: vec![Finding::syntax(text, error)] })?;
+        let mut problems = Problems::default();
+        let read = read_script(&value, &mut problems);
+        match read.filter(|_| problems.is_empty()) {
+            Some((replies, otherwise)) => Ok(Self { identity, replies, otherwise }),
+            None => Err(ScriptError { findings: Finding::locate_all(text, problems.into_list()) }),
+        }
+    }
+}
+
+type Replies = (Vec<(Vec<String>, Answer)>, Option<Answer>);
+
+fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
+    let path = Path::Root;
+    let mut object = ObjectReader::open(value, &path, problems)?;
+    object.optional("$schema", &path, problems, read_string);
+    let replies = object.required("replies", &path, problems, |value, path, problems| {
+        read_array(value, path, problems, |value, path, problems| {
+            let mut object = ObjectReader::open(value, path, problems)?;
+            let contains = object.required("contains", path, problems, |value, path, problems| {
+                let texts = read_strings(value, path, problems)?;
+                if texts.is_empty() {
+                    problems.at(path, "'contains' is empty: what answers any question is 'otherwise'");
+                }
+                Some(texts)
+            });
+            let answer = read_answer(object, path, problems);
+            Some((contains?, answer?))
+        })
+    });
+    let otherwise = object.optional("otherwise", &path, problems, |value, path, problems| {
+        let object = ObjectReader::open(value, path, problems)?;
+        read_answer(object, path, problems)
+    });
+    object.close(&path, problems);
+    Some((replies?, otherwise))
+}
+
+fn read_answer(mut object: ObjectReader<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Answer> {
+    let value = object.optional("value", path, problems, read_object_map);
+    let error = object.optional("error", path, problems, read_string);
+    let delay = object.optional("delayMs", path, problems, read_count).unwrap_or_default();
+    let usage = object.optional("usage", path, problems, |value, path, problems| {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let usage = Usage {
+            input_tokens: object.optional("inputTokens", path, problems, read_count),
+            output_tokens: object.optional("outputTokens", path, problems, read_count),
+            ..Usage::default()
+        };
+        object.close(path, problems);
+        Some(usage)
+    });
+    let has = (object.raw("value").is_some(), object.raw("error").is_some());
+    object.close(path, problems);
+    if has.0 == has.1 {
+        problems.at(path, "a reply has either 'value' or 'error'");
+    }
+    let outcome = match (value, error) {
+        (_, Some(error)) => Err(error),
+        (value, None) => Ok(Value::Object(value?)),
+    };
+    Some(Answer { delay: Duration::from_millis(delay), outcome, usage })
+}
+
+impl ChatModel for ScriptedChatModel {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    fn complete<'a>(
+        &'a self,
+        prompt: &'a ChatPrompt,
+        _waiting: &'a dyn Waiting,
+    ) -> Pending<'a, Result<ChatReply, AgentError>> {
+        Box::pin(async move {
+            let start = Instant::now();
+            let fail = |message: String| AgentError::new(message, start.elapsed());
+            let fits = |texts: &[String]| texts.iter().all(|text| prompt.user.contains(text.as_str()));
+            let answer = self
+                .replies
+                .iter()
+                .find_map(|(contains, answer)| fits(contains).then_some(answer))
+                .or(self.otherwise.as_ref())
+                .ok_or_else(|| fail("the script has no answer to this question".to_owned()))?;
+            if !answer.delay.is_zero() {
+                tokio::time::sleep(answer.delay).await;
+            }
+            let value = answer.outcome.clone().map_err(fail)?;
+            Ok(ChatReply { value, usage: answer.usage.clone(), latency_ms: start.elapsed().as_secs_f64() * 1000.0 })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_core::port::Unwatched;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn model(script: &Value) -> Result<ScriptedChatModel, Vec<String>> {
+        let read = ScriptedChatModel::read(&script.to_string(), "scripted:judge.json".to_owned());
+        read.map_err(|error| error.findings.into_iter().map(|finding| finding.message).collect())
+    }
+
+    fn script() -> Value {
+        json!({
+            "replies": [
+                { "contains": ["accuracy", "Paris"], "value": { "score": 2, "reason": "right" } },
+                { "contains": ["accuracy"], "value": { "score": 0, "reason": "wrong" }, "usage": { "inputTokens": 3 } },
+                { "contains": ["tone"], "error": "overloaded", "delayMs": 1 }
+            ]
+        })
+    }
+
+    #[rstest]
+    #[case("Paris, for accuracy", Ok(json!({ "score": 2, "reason": "right" })))]
+    #[case("accuracy", Ok(json!({ "score": 0, "reason": "wrong" })))]
+    #[case("tone", Err("overloaded"))]
+    #[case("else", Err("the script has no answer to this question"))]
+    #[tokio::test]
+    async fn the_first_reply_that_fits_answers(#[case] user: &str, #[case] expected: Result<Value, &str>) {
+        let prompt =
+            ChatPrompt { system: String::new(), user: user.to_owned(), name: "n".to_owned(), schema: json!({}) };
+        let model = model(&script()).expect("a valid script");
+        let reply = model.complete(&prompt, &Unwatched).await;
+        assert_eq!(reply.map(|reply| reply.value).map_err(|error| error.message), expected.map_err(str::to_owned));
+    }
+
+    #[tokio::test]
+    async fn what_fits_nothing_is_answered_otherwise() {
+        let mut script = script();
+        script["otherwise"] = json!({ "value": { "score": 1, "reason": "" } });
+        let prompt =
+            ChatPrompt { system: "tone".to_owned(), user: String::new(), name: String::new(), schema: json!({}) };
+        let reply = model(&script).expect("a valid script").complete(&prompt, &Unwatched).await.expect("an answer");
+        assert_eq!(reply.value["score"], 1);
+    }
+
+    #[rstest]
+    #[case(json!({}), "'replies' is missing")]
+    #[case(json!({ "replies": [], "otherwize": {} }), "unknown key 'otherwize'")]
+    #[case(json!({ "replies": [{ "value": {} }] }), "'contains' is missing")]
+    #[case(json!({ "replies": [{ "contains": [], "value": {} }] }), "'contains' is empty: what answers any question is 'otherwise'")]
+    #[case(json!({ "replies": [{ "contains": ["a"] }] }), "a reply has either 'value' or 'error'")]
+    #[case(json!({ "replies": [], "otherwise": { "value": {}, "error": "" } }), "a reply has either 'value' or 'error'")]
+    #[case(json!({ "replies": [], "otherwise": { "value": 3 } }), "'value' must be an object, found a number")]
+    fn a_script_is_read_strictly(#[case] script: Value, #[case] message: &str) {
+        assert_eq!(model(&script).err(), Some(vec![message.to_owned()]));
+    }
+}

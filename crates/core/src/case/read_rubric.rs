@@ -1,0 +1,90 @@
+//! Reads the cases of rubric files, as strictly as those of eval files.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::read::{read_id, read_input};
+use super::{Case, Dimension, Expectation, Metadata, RubricCase, Tier};
+use crate::source::{
+    ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_positive_count, read_string,
+};
+
+/// Its name or its metadata made it a rubric file, so nothing else can be meant.
+pub(super) fn refuse_other_tier(metadata: &Metadata, problems: &mut Problems) {
+    if let Some(tier) = metadata.tier.filter(|tier| *tier != Tier::Rubric) {
+        let path = Path::Root;
+        problems.at(&path.key("metadata").key("tier"), format!("'tier' of a rubric file cannot be '{tier}'"));
+    }
+}
+
+pub(super) fn read_rubric_case(
+    value: &Value,
+    line: usize,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<RubricCase> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    if value.get("expect").is_some() {
+        let message = "a case with 'expect' is judged by assertions, and does not stand in a rubric file".to_owned();
+        let help = "keep it in a file of its own, named x.golden.json, x.labeled.json or x.regression.json".to_owned();
+        problems.push(&path.key("expect"), Subject::Key, message, Some(help));
+        return None;
+    }
+    let id = object.required("id", path, problems, read_id);
+    let description = object.optional("description", path, problems, read_string).unwrap_or_default();
+    let input = object.required("input", path, problems, read_input);
+    let reference_data = object.optional("referenceData", path, problems, read_object_map);
+    let stubs = object.optional("stubs", path, problems, read_object_map);
+    let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
+    let rubric = object.required("rubric", path, problems, read_rubric);
+    object.close(path, problems);
+    let case = Case {
+        id: id?,
+        description,
+        difficulty: None,
+        created_at: None,
+        bug_ref: None,
+        input: input?,
+        stubs,
+        max_turns,
+        expect: Expectation::default(),
+        line,
+    };
+    Some(RubricCase { case, reference_data, rubric: rubric? })
+}
+
+fn read_rubric(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<Dimension>> {
+    let mut seen = HashSet::new();
+    let rubric = read_array(value, path, problems, |value, path, problems| {
+        let name = value.get("dimension").and_then(Value::as_str);
+        if let Some(name) = name.filter(|name| !seen.insert(name.trim().to_owned())) {
+            problems.at(&path.key("dimension"), format!("the dimension '{name}' is there already"));
+        }
+        read_dimension(value, path, problems)
+    })?;
+    if rubric.is_empty() {
+        problems.at(path, "'rubric' needs at least one dimension");
+        return None;
+    }
+    Some(rubric)
+}
+
+fn read_dimension(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Dimension> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let dimension = object.required("dimension", path, problems, read_words);
+    let max_score = object.required("maxScore", path, problems, read_positive_count);
+    let criteria = object.required("criteria", path, problems, read_words);
+    object.close(path, problems);
+    Some(Dimension { dimension: dimension?, max_score: max_score?, criteria: criteria? })
+}
+
+/// Reads a text that says something.
+fn read_words(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let text = read_string(value, path, problems)?;
+    if text.trim().is_empty() {
+        problems.at(path, format!("{} is empty", path.name()));
+        return None;
+    }
+    Some(text)
+}
