@@ -22,6 +22,9 @@ pub(crate) struct ConfigFile {
     pub(crate) schema: Option<String>,
     /// The agent: a URL, `command:PROGRAM ARGS`, or `scripted:FILE`.
     pub(crate) agent_endpoint: Option<String>,
+    /// Several agents in place of `agentEndpoint`: each is asked every case.
+    #[schemars(length(min = 1))]
+    pub(crate) matrix: Option<Vec<String>>,
     /// How an HTTP agent or a program is asked and its reply read.
     pub(crate) agent: Option<HttpConfig>,
     /// Where `{{seed:…}}` tokens come from.
@@ -112,6 +115,7 @@ impl ConfigFile {
         let config = Self {
             schema: object.nullable("$schema", path, problems, read_string),
             agent_endpoint: object.nullable("agentEndpoint", path, problems, read_string),
+            matrix: object.nullable("matrix", path, problems, read_strings),
             agent: object.nullable("agent", path, problems, HttpConfig::read),
             seed_manifest_path: object.nullable("seedManifestPath", path, problems, read_string),
             snapshot_enabled: object.nullable("snapshotEnabled", path, problems, read_bool),

@@ -1,5 +1,7 @@
 //! The summary that a person reads, in the contract's form.
 
+mod matrix;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -10,6 +12,7 @@ use karat_core::gate::GateResult;
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
+use crate::record::RunRecord;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{cut, pad, printable, width, wrap};
 use crate::trials::{is_flaky, trials_line, tries};
@@ -47,6 +50,8 @@ pub struct ConsoleReporter {
     headed: bool,
     /// What ended before its turn.
     waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
+    /// The run so far, where it asks several agents: they are shown side by side in the end.
+    matrix: Option<RunRecord>,
     /// What is laid out and not yet printed.
     held: String,
 }
@@ -61,6 +66,7 @@ impl ConsoleReporter {
             next: 0,
             headed: false,
             waiting: BTreeMap::new(),
+            matrix: None,
             held: String::new(),
         }
     }
@@ -104,8 +110,15 @@ impl ConsoleReporter {
 impl Reporter for ConsoleReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         let mut out = std::mem::take(&mut self.held);
+        if let RunEvent::RunStarted { suites, .. } = event {
+            self.matrix = suites.iter().any(|suite| suite.agent.is_some()).then(RunRecord::default);
+        }
+        if let Some(run) = &mut self.matrix {
+            run.observe(event);
+        }
         match event {
             RunEvent::RunStarted { suites, .. } => self.suites.clone_from(suites),
+            RunEvent::CaseFinished { .. } | RunEvent::SuiteFinished { .. } if self.matrix.is_some() => {}
             RunEvent::CaseFinished { suite, index, result } => {
                 self.waiting.insert((*suite, *index), Arc::clone(result));
                 self.print_ready(&mut out);
@@ -115,6 +128,9 @@ impl Reporter for ConsoleReporter {
                 self.print_ready(&mut out);
             }
             RunEvent::RunFinished { totals, .. } => {
+                if let Some(run) = self.matrix.take() {
+                    self.page.matrix(&run, &mut out);
+                }
                 if self.suites.len() > 1 {
                     self.page.totals(totals, &mut out);
                 }

@@ -8,10 +8,14 @@ use karat_core::port::{ReportError, Reporter};
 use karat_core::result::SuiteResult;
 use serde::Serialize;
 
+use crate::matrix::Matrix;
+use crate::record::RunRecord;
+
 /// Writes one JSON document when the run has ended.
 pub struct JsonReporter {
     out: Box<dyn Write>,
     suites: Vec<Arc<SuiteResult>>,
+    run: RunRecord,
 }
 
 #[derive(Serialize)]
@@ -20,20 +24,24 @@ struct RunDocument<'d> {
     run_id: &'d str,
     totals: &'d RunTotals,
     suites: &'d [Arc<SuiteResult>],
+    /// Where the run asked several agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matrix: Option<Matrix>,
 }
 
 impl JsonReporter {
     pub fn new(out: Box<dyn Write>) -> Self {
-        Self { out, suites: Vec::new() }
+        Self { out, suites: Vec::new(), run: RunRecord::default() }
     }
 }
 
 impl Reporter for JsonReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        self.run.observe(event);
         match event {
             RunEvent::SuiteFinished { result, .. } => self.suites.push(Arc::clone(result)),
             RunEvent::RunFinished { run_id, totals } => {
-                let document = RunDocument { run_id, totals, suites: &self.suites };
+                let document = RunDocument { run_id, totals, suites: &self.suites, matrix: Matrix::of(&self.run) };
                 write_line(&mut self.out, &document, true)?;
             }
             RunEvent::RunStarted { .. } | RunEvent::CaseFinished { .. } => {}

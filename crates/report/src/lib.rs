@@ -10,6 +10,7 @@ pub mod github;
 mod json;
 pub mod junit;
 pub mod markdown;
+mod matrix;
 mod record;
 mod result_file;
 mod style;
@@ -18,6 +19,7 @@ mod trials;
 
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use json::{JsonLinesReporter, JsonReporter};
+pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::{ResultFileReporter, result_file_name};
 pub use style::{Palette, Symbols};

@@ -23,7 +23,7 @@ use karat_report::{ConsoleReporter, ConsoleSettings, JsonLinesReporter, JsonRepo
 use karat_runner::{Baseline, Plan, Reporters, SuitePlan};
 use tokio::sync::watch;
 
-use crate::agent::make_agent;
+use crate::agent::make_agents;
 use crate::args::{RunArgs, RunFormat};
 use crate::baseline::Results;
 use crate::clock::{SystemClock, TimeOrderedIds};
@@ -57,13 +57,12 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         }
     }
     let registry = read_registry(&settings.tool_registry, printer)?;
-    let agent = make_agent(&mut settings, registry.as_ref(), printer)?;
+    let agents = make_agents(&mut settings, registry.as_ref(), printer)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let plan =
-        runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), &agent.identity(), printer))?;
+    let plan = runtime.block_on(make_plan(&mut settings, loaded, &agents, registry, baseline.as_ref(), printer))?;
     check_output_dir(&settings.output_dir)?;
     reports.iter().try_for_each(Report::check)?;
 
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         reporters.add(Box::new(progress));
     }
     let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
-    let totals = runtime.block_on(run_cancellable(plan, agent, &mut reporters, printer));
+    let totals = runtime.block_on(run_cancellable(plan, agents, &mut reporters, printer));
     printer.show_above(None);
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
@@ -102,12 +101,12 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
 
 async fn run_cancellable(
     plan: Plan,
-    agent: Arc<dyn Agent>,
+    agents: Vec<Arc<dyn Agent>>,
     reporters: &mut Reporters,
     printer: &Rc<Printer>,
 ) -> RunTotals {
     let (cancel, cancelled) = watch::channel(false);
-    let running = karat_runner::run(plan, vec![agent], &SystemClock, cancelled, reporters);
+    let running = karat_runner::run(plan, agents, &SystemClock, cancelled, reporters);
     tokio::pin!(running);
     tokio::select! {
         totals = &mut running => return totals,
@@ -141,10 +140,10 @@ async fn interrupted() {
 
 async fn make_plan(
     settings: &mut Settings,
-    loaded: Vec<Loaded>,
+    mut loaded: Vec<Loaded>,
+    agents: &[Arc<dyn Agent>],
     registry: Option<Registry>,
     baseline: Option<&Results>,
-    agent: &str,
     printer: &Printer,
 ) -> Result<Plan, Failure> {
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
@@ -153,15 +152,18 @@ async fn make_plan(
         None => None,
     };
     printer.keep_secret(settings.redactor.clone());
-    let agent = settings.redactor.text(agent);
-    let suites = loaded
-        .into_iter()
-        .map(|Loaded { path, file }| {
+    let mut suites = Vec::with_capacity(loaded.len() * agents.len());
+    for (place, agent) in agents.iter().enumerate() {
+        let identity = agent.identity();
+        let identity = settings.redactor.text(&identity);
+        // Only several agents need the files several times.
+        let files = if place + 1 == agents.len() { std::mem::take(&mut loaded) } else { loaded.clone() };
+        suites.extend(files.into_iter().map(|Loaded { path, file }| {
             let current = CurrentTool::of(&file, registry.as_ref());
-            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &agent, printer));
-            SuitePlan { path: path.shown, project_path: path.in_project, agent: 0, file, current, baseline }
-        })
-        .collect();
+            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &identity, printer));
+            SuitePlan { path: path.shown, project_path: path.in_project, agent: place, file, current, baseline }
+        }));
+    }
     Ok(Plan {
         run_id: TimeOrderedIds.run_id(),
         suites,

@@ -4,3 +4,4 @@ mod fixture;
 mod github;
 mod junit;
 mod markdown;
+mod matrix;
