@@ -87,7 +87,11 @@ impl CommandAgent {
         #[cfg(unix)]
         command.process_group(0);
         let child = command.spawn().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        Ok(Group { id: child.id(), child })
+        Ok(Group {
+            #[cfg(unix)]
+            id: child.id(),
+            child,
+        })
     }
 
     /// Runs the program to its end; whoever lets go of this ends the program and its children.
@@ -182,6 +186,7 @@ impl Agent for CommandAgent {
 
 /// A program and all that it started, in a process group of their own. None of them outlives this.
 struct Group {
+    #[cfg(unix)]
     id: Option<u32>,
     child: Child,
 }

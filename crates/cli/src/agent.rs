@@ -1,4 +1,4 @@
-//! The agent that the settings name.
+//! The agents that the settings name.
 
 use std::sync::Arc;
 
@@ -15,19 +15,32 @@ use crate::failure::Failure;
 use crate::load::read_text;
 use crate::model::{Models, is_model, no_agent};
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::settings::{Anchored, Settings};
 
-/// Prepares the agent; header variables are filled in here and kept secret from here on.
-pub(crate) fn make_agent(
+/// Prepares the agents: one, or the several that are compared.
+pub(crate) fn make_agents(
+    models: &mut Models,
+    settings: &mut Settings,
+    registry: Option<&Registry>,
+    printer: &Printer,
+) -> Result<Vec<Arc<dyn Agent>>, Failure> {
+    if settings.agent_endpoints.is_empty() {
+        return Err(Failure::invalid("no agent to ask")
+            .hint("set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:3000/chat")
+            .hint("without an agent, scripted:FILE answers from a file"));
+    }
+    let endpoints = settings.agent_endpoints.clone();
+    endpoints.iter().map(|endpoint| make_agent(endpoint, models, settings, registry, printer)).collect()
+}
+
+/// Prepares an agent; header variables are filled in here and kept secret from here on.
+fn make_agent(
+    endpoint: &Anchored<String>,
+    models: &mut Models,
     settings: &mut Settings,
     registry: Option<&Registry>,
     printer: &Printer,
 ) -> Result<Arc<dyn Agent>, Failure> {
-    let Some(endpoint) = settings.agent_endpoint.clone() else {
-        return Err(Failure::invalid("no agent to ask")
-            .hint("set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:3000/chat")
-            .hint("without an agent, scripted:FILE answers from a file"));
-    };
     let text = endpoint.value.clone();
     if text.starts_with("http://") || text.starts_with("https://") {
         let headers = fill_headers(&settings.agent.headers, &settings.variables, &mut settings.redactor)?;
@@ -61,7 +74,6 @@ pub(crate) fn make_agent(
             Ok(Arc::new(agent))
         }
         _ if is_model(&text, settings) => {
-            let mut models = Models::new(settings, false);
             let agent = models.agent(&text, settings, registry, ToolExecution::Stubs, printer)?;
             Ok(Arc::new(agent))
         }

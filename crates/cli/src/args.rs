@@ -71,6 +71,9 @@ pub(crate) struct ConfigArgs {
     /// The agent: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS, or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
+    /// Several agents in place of one, separated by commas: each is asked every case, and they stand side by side
+    #[arg(long, value_name = "AGENT,AGENT", conflicts_with = "agent_endpoint")]
+    pub(crate) matrix: Option<String>,
     /// How an HTTP agent or a program is asked, as JSON: method, headers, request, response, maxResponseBytes
     #[arg(long, value_name = "JSON")]
     pub(crate) agent: Option<String>,

@@ -24,6 +24,9 @@ pub(crate) struct ConfigFile {
     pub(crate) schema: Option<String>,
     /// The agent: a URL, `command:PROGRAM ARGS`, or `scripted:FILE`.
     pub(crate) agent_endpoint: Option<String>,
+    /// Several agents in place of `agentEndpoint`: each is asked every case.
+    #[schemars(length(min = 1))]
+    pub(crate) matrix: Option<Vec<String>>,
     /// How an HTTP agent or a program is asked and its reply read.
     pub(crate) agent: Option<HttpConfig>,
     /// Where `{{seed:…}}` tokens come from.
@@ -116,6 +119,7 @@ impl ConfigFile {
         let config = Self {
             schema: object.nullable("$schema", path, problems, read_string),
             agent_endpoint: object.nullable("agentEndpoint", path, problems, read_string),
+            matrix: object.nullable("matrix", path, problems, read_strings),
             agent: object.nullable("agent", path, problems, HttpConfig::read),
             seed_manifest_path: object.nullable("seedManifestPath", path, problems, read_string),
             snapshot_enabled: object.nullable("snapshotEnabled", path, problems, read_bool),
@@ -149,18 +153,18 @@ impl ConfigFile {
     }
 }
 
-fn read_temperature(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+pub(crate) fn read_temperature(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let number = value.as_f64().filter(|number| *number >= 0.0);
     if number.is_none() {
-        problems.at(path, format!("expected a number from 0, found {}", type_name(value)));
+        problems.at(path, format!("{} must be a number from 0, found {}", path.name(), type_name(value)));
     }
     number
 }
 
-fn read_seed(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<i64> {
+pub(crate) fn read_seed(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<i64> {
     let number = value.as_i64();
     if number.is_none() {
-        problems.at(path, format!("expected a whole number, found {}", type_name(value)));
+        problems.at(path, format!("{} must be a whole number, found {}", path.name(), type_name(value)));
     }
     number
 }

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use karat_agents::ScriptedChatModel;
+use karat_agents::{Parameters, ScriptedChatModel};
 use karat_core::exit::ExitStatus;
 use karat_core::port::ChatModel;
-use karat_core::source::{ObjectReader, Path, Problems, read_count, read_positive_count, read_string};
+use karat_core::source::{ObjectReader, Path, Problems, read_positive_count, read_string};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::config::{read_seed, read_temperature};
 use crate::diagnostic::print_findings;
 use crate::failure::Failure;
 use crate::load::read_text;
+use crate::model::{Models, is_model};
 use crate::printer::Printer;
 use crate::settings::{Anchored, Settings};
 
@@ -26,7 +28,7 @@ pub(crate) struct JudgeConfig {
     #[schemars(range(min = 0))]
     pub(crate) temperature: Option<f64>,
     /// For models that then try to answer the same to the same.
-    pub(crate) seed: Option<u64>,
+    pub(crate) seed: Option<i64>,
     /// The most tokens that an answer may have.
     #[schemars(range(min = 1))]
     pub(crate) max_output_tokens: Option<u64>,
@@ -41,24 +43,20 @@ impl JudgeConfig {
         let mut object = ObjectReader::open(value, path, problems)?;
         let model = object.required("model", path, problems, read_string);
         let temperature = object.nullable("temperature", path, problems, read_temperature);
-        let seed = object.nullable("seed", path, problems, read_count);
+        let seed = object.nullable("seed", path, problems, read_seed);
         let max_output_tokens = object.nullable("maxOutputTokens", path, problems, read_positive_count);
         object.close(path, problems);
         Some(Self { model: model?, temperature, seed, max_output_tokens })
     }
 }
 
-fn read_temperature(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
-    let number = value.as_f64().filter(|number| *number >= 0.0);
-    if number.is_none() {
-        problems.at(path, format!("{} must be a number from 0", path.name()));
-    }
-    number
-}
-
 /// Prepares the judge; without one, rubric cases are skipped.
-pub(crate) fn make_judge(settings: &Settings, printer: &Printer) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
-    let Some(Anchored { value: judge, base }) = &settings.judge else {
+pub(crate) fn make_judge(
+    models: &mut Models,
+    settings: &mut Settings,
+    printer: &Printer,
+) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
+    let Some(Anchored { value: judge, base }) = &settings.judge.clone() else {
         return Ok(None);
     };
     let JudgeConfig { model, temperature, seed, max_output_tokens } = judge;
@@ -76,6 +74,11 @@ pub(crate) fn make_judge(settings: &Settings, printer: &Printer) -> Result<Optio
                 }
             }
         }
-        _ => Err(Failure::invalid(format!("'{model}' is no judge that is supported yet: expected scripted:FILE"))),
+        _ if is_model(model, settings) => {
+            let parameters =
+                Parameters { temperature: *temperature, seed: *seed, max_output_tokens: *max_output_tokens };
+            Ok(Some(Arc::new(models.client(model, parameters, settings, printer)?)))
+        }
+        _ => Err(Failure::invalid(format!("'{model}' is no judge: expected a model (KIND:MODEL) or scripted:FILE"))),
     }
 }

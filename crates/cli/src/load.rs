@@ -15,6 +15,7 @@ use crate::printer::Printer;
 use crate::settings::PathSetting;
 
 /// An eval file as it was read.
+#[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) path: EvalPath,
     pub(crate) file: EvalFile,

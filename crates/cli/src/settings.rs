@@ -30,7 +30,8 @@ const MOST_TRIALS: usize = 10_000;
 pub(crate) struct Settings {
     /// The project's folder: where `karat.json` is, or the current one.
     pub(crate) root: PathBuf,
-    pub(crate) agent_endpoint: Option<Anchored<String>>,
+    /// The agents, in the order in which they were named; none where nothing names one.
+    pub(crate) agent_endpoints: Vec<Anchored<String>>,
     pub(crate) agent: HttpConfig,
     pub(crate) seed_manifest: PathSetting,
     pub(crate) tool_registry: PathSetting,
@@ -113,8 +114,8 @@ impl Settings {
             Some(text) => read_flag("agent", text, HttpConfig::read, &mut redactor)?,
             None => file.agent.clone().unwrap_or_default(),
         };
-        let agent_endpoint = resolver.anchored(args.agent_endpoint.clone(), file.agent_endpoint.clone());
-        if let Some(endpoint) = &agent_endpoint {
+        let agent_endpoints = agent_endpoints(args, &file, &resolver)?;
+        for endpoint in &agent_endpoints {
             redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
         }
         let gates = match &args.gates {
@@ -134,7 +135,7 @@ impl Settings {
         printer.keep_secret(redactor.clone());
         Ok(Self {
             judge: resolver.anchored(judge, file.judge.clone()),
-            agent_endpoint,
+            agent_endpoints,
             agent,
             seed_manifest: resolver.path(
                 args.seed_manifest_path.as_deref(),
@@ -240,6 +241,40 @@ impl Resolver<'_> {
             (None, None) => None,
         }
     }
+}
+
+/// Returns one agent, or the several of a matrix.
+fn agent_endpoints(
+    args: &ConfigArgs,
+    file: &ConfigFile,
+    resolver: &Resolver<'_>,
+) -> Result<Vec<Anchored<String>>, Failure> {
+    let split = |text: &String| text.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>();
+    let flag = match (&args.matrix, &args.agent_endpoint) {
+        (Some(matrix), _) => Some(split(matrix)),
+        (None, Some(endpoint)) => Some(vec![endpoint.clone()]),
+        (None, None) => None,
+    };
+    if flag.is_none() && file.matrix.is_some() && file.agent_endpoint.is_some() {
+        return Err(Failure::invalid("karat.json has both 'matrix' and 'agentEndpoint': keep one"));
+    }
+    let is_matrix = args.matrix.is_some() || flag.is_none() && file.matrix.is_some();
+    let file = file.matrix.clone().or_else(|| file.agent_endpoint.clone().map(|endpoint| vec![endpoint]));
+    let Some(Anchored { value: names, base }) = resolver.anchored(flag, file) else {
+        return Ok(Vec::new());
+    };
+    for (place, name) in names.iter().enumerate().filter(|_| is_matrix) {
+        if name.is_empty() {
+            return Err(Failure::invalid(format!("agent {} of 'matrix' is empty", place + 1)));
+        }
+        if names[..place].contains(name) {
+            return Err(Failure::invalid(format!("'matrix' names '{name}' twice")));
+        }
+    }
+    if names.is_empty() {
+        return Err(Failure::invalid("'matrix' names no agent"));
+    }
+    Ok(names.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
 }
 
 fn snapshot_source(

@@ -18,9 +18,11 @@ impl ConfigArgs {
         let path = |name: &str| text(name).map(PathBuf::from);
         let has_snapshot = flags.snapshot.is_some() || flags.snapshot_file.is_some();
         let has_baseline = flags.baseline.is_some() || flags.baseline_run_id.is_some();
+        let has_agent = flags.agent_endpoint.is_some() || flags.matrix.is_some();
         Ok(Self {
             config: flags.config,
-            agent_endpoint: flags.agent_endpoint.or_else(|| text("AGENT_ENDPOINT")),
+            agent_endpoint: flags.agent_endpoint.or_else(|| text("AGENT_ENDPOINT").filter(|_| !has_agent)),
+            matrix: flags.matrix.or_else(|| text("MATRIX").filter(|_| !has_agent)),
             agent: flags.agent.or_else(|| text("AGENT")),
             seed_manifest_path: flags.seed_manifest_path.or_else(|| path("SEED_MANIFEST_PATH")),
             snapshot_enabled: flags

@@ -1,5 +1,6 @@
 //! The summary that a person reads, in the contract's form.
 
+mod matrix;
 pub(crate) mod rubric;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use karat_core::gate::GateResult;
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
+use crate::record::RunRecord;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{cut, pad, printable, width, wrap};
 use crate::trials::{is_flaky, trials_line, tries};
@@ -49,6 +51,8 @@ pub struct ConsoleReporter {
     headed: bool,
     /// What ended before its turn.
     waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
+    /// The run so far, where it asks several agents: they are shown side by side in the end.
+    matrix: Option<RunRecord>,
     /// What is laid out and not yet printed.
     held: String,
 }
@@ -63,6 +67,7 @@ impl ConsoleReporter {
             next: 0,
             headed: false,
             waiting: BTreeMap::new(),
+            matrix: None,
             held: String::new(),
         }
     }
@@ -106,8 +111,15 @@ impl ConsoleReporter {
 impl Reporter for ConsoleReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         let mut out = std::mem::take(&mut self.held);
+        if let RunEvent::RunStarted { suites, .. } = event {
+            self.matrix = suites.iter().any(|suite| suite.agent.is_some()).then(RunRecord::default);
+        }
+        if let Some(run) = &mut self.matrix {
+            run.observe(event);
+        }
         match event {
             RunEvent::RunStarted { suites, .. } => self.suites.clone_from(suites),
+            RunEvent::CaseFinished { .. } | RunEvent::SuiteFinished { .. } if self.matrix.is_some() => {}
             RunEvent::CaseFinished { suite, index, result } => {
                 self.waiting.insert((*suite, *index), Arc::clone(result));
                 self.print_ready(&mut out);
@@ -118,6 +130,9 @@ impl Reporter for ConsoleReporter {
             }
             RunEvent::RubricFinished { suite } => self.page.rubric(suite, &mut out),
             RunEvent::RunFinished { totals, .. } => {
+                if let Some(run) = self.matrix.take() {
+                    self.page.matrix(&run, &mut out);
+                }
                 if self.suites.len() > 1 {
                     self.page.totals(totals, &mut out);
                 }

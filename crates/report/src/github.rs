@@ -123,6 +123,7 @@ fn push_error(out: &mut String, case: &CaseRecord<'_>, folder: &str) {
         _ if description.is_empty() => id.clone(),
         _ => format!("{id}: {description}"),
     };
+    let title = case.suite.with_agent(&title);
     let reason = case.reason();
     let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
     let file = seen_from_root(&case.suite.header.path, folder);
@@ -160,7 +161,8 @@ fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
     for suite in &run.suites {
         let file = seen_from_root(&suite.header.path, folder);
         let mut warn = |line, title: &str, message: &str| {
-            Command { level: "warning", file: Some(&file), line, title, message }.push_to(out);
+            let title = suite.with_agent(title);
+            Command { level: "warning", file: Some(&file), line, title: &title, message }.push_to(out);
         };
         suite.staleness().iter().for_each(|text| warn(None, "staleness", text));
         suite.warnings().iter().for_each(|text| warn(None, "karat", text));

@@ -9,11 +9,15 @@ use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricSuite;
 use serde::Serialize;
 
+use crate::matrix::Matrix;
+use crate::record::RunRecord;
+
 /// Writes one JSON document when the run has ended.
 pub struct JsonReporter {
     out: Box<dyn Write>,
     suites: Vec<Arc<SuiteResult>>,
     rubrics: Vec<Arc<RubricSuite>>,
+    run: RunRecord,
 }
 
 #[derive(Serialize)]
@@ -23,21 +27,26 @@ struct RunDocument<'d> {
     totals: &'d RunTotals,
     suites: &'d [Arc<SuiteResult>],
     rubrics: &'d [Arc<RubricSuite>],
+    /// Where the run asked several agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matrix: Option<Matrix>,
 }
 
 impl JsonReporter {
     pub fn new(out: Box<dyn Write>) -> Self {
-        Self { out, suites: Vec::new(), rubrics: Vec::new() }
+        Self { out, suites: Vec::new(), rubrics: Vec::new(), run: RunRecord::default() }
     }
 }
 
 impl Reporter for JsonReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        self.run.observe(event);
         match event {
             RunEvent::SuiteFinished { result, .. } => self.suites.push(Arc::clone(result)),
             RunEvent::RubricFinished { suite } => self.rubrics.push(Arc::clone(suite)),
             RunEvent::RunFinished { run_id, totals } => {
-                let document = RunDocument { run_id, totals, suites: &self.suites, rubrics: &self.rubrics };
+                let (suites, rubrics) = (&self.suites, &self.rubrics);
+                let document = RunDocument { run_id, totals, suites, rubrics, matrix: Matrix::of(&self.run) };
                 write_line(&mut self.out, &document, true)?;
             }
             RunEvent::RunStarted { .. } | RunEvent::CaseFinished { .. } => {}

@@ -57,7 +57,7 @@ pub fn render(run: &RunRecord) -> io::Result<String> {
 
 fn test_suite(run: &RunRecord, suite: &SuiteRecord) -> TestSuite {
     let header = &suite.header;
-    let mut out = TestSuite::new(xml(&header.path));
+    let mut out = TestSuite::new(xml(&suite.with_agent(&header.path)));
     let mut add = |name: &str, value: &str| {
         out.add_property((name, xml(value).as_str()));
     };
@@ -84,7 +84,7 @@ fn test_suite(run: &RunRecord, suite: &SuiteRecord) -> TestSuite {
 fn test_case(case: &CaseRecord<'_>) -> TestCase {
     let (result, header) = (case.result, &case.suite.header);
     let mut out = TestCase::new(xml(&result.id), status(case));
-    out.set_classname(xml(&format!("{}.{}", header.tool_name, header.tier)));
+    out.set_classname(xml(&case.suite.with_agent(&format!("{}.{}", header.tool_name, header.tier))));
     out.set_assertions(result.assertions_run);
     out.set_time(Duration::from_millis(result.duration_ms));
     if !result.description.is_empty() {

@@ -10,6 +10,7 @@ pub mod github;
 mod json;
 pub mod junit;
 pub mod markdown;
+mod matrix;
 mod record;
 mod result_file;
 mod style;
@@ -18,7 +19,8 @@ mod trials;
 
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use json::{JsonLinesReporter, JsonReporter};
+pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
-pub use result_file::{ResultFileReporter, result_file_name};
+pub use result_file::ResultFileReporter;
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, pad, printable, width};

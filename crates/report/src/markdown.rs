@@ -9,11 +9,13 @@ use karat_core::event::{RunEvent, RunTotals};
 use karat_core::exit::ExitStatus;
 use karat_core::gate::GateResult;
 use karat_core::port::{ReportError, Reporter};
+use karat_core::result::Outcome;
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_core::text::shorten;
 
 use crate::console::rubric::percent;
 use crate::destination::Destination;
+use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
 use crate::trials::{is_flaky, trials_line, tries};
 
@@ -66,6 +68,9 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     let mut page = Page { text: format!("## {} karat: {}\n", mark(&run.totals), totals_line(&run.totals)), limit };
     page.section("Gates", "", run.totals.gates.iter().map(gate));
     page.section("Regressions", "", of_kind(Kind::Regressed).map(regression));
+    if let Some(matrix) = Matrix::of(run) {
+        matrix_sections(&matrix, &mut page);
+    }
     if run.totals.trials.is_some() {
         page.section("Suites", TRIALS_TABLE_HEAD, run.suites.iter().map(|suite| table_row(suite, true)));
     } else {
@@ -111,6 +116,55 @@ impl Page {
     }
 }
 
+/// How many cases are listed side by side, of all or else of those that did not pass everywhere.
+const MATRIX_LIMIT: usize = 300;
+
+/// Adds the agents side by side: their numbers, and what each made of each case.
+fn matrix_sections(matrix: &Matrix, page: &mut Page) {
+    let names: Vec<String> = matrix.agents.iter().map(|agent| code(&shorten(&agent.agent, 80))).collect();
+    let line = "| --- |".to_owned() + &" ---: |".repeat(names.len());
+    let figures = figure_rows(matrix, "–").into_iter().map(|row| {
+        let value =
+            |(value, is_best): (&String, &bool)| if *is_best { format!("**{value}** \\*") } else { value.clone() };
+        let values: Vec<String> = row.values.iter().zip(&row.best).map(value).collect();
+        // Two dollar signs would make a formula of what is between them.
+        format!("| {} | {} |\n", row.name, values.join(" | ").replace('$', "&#36;"))
+    });
+    // After the table, and never left out.
+    let best = best_value_line(matrix, |agent| code(&shorten(agent, 80)));
+    page.section("Agents", &format!("| | {} |\n{line}\n", names.join(" | ")), figures);
+    let _ = writeln!(page.text, "\n{}", best.replace('$', "&#36;"));
+    let is_short = matrix.rows.len() <= MATRIX_LIMIT;
+    let rows: Vec<&MatrixRow> = matrix.rows.iter().filter(|row| is_short || !row.passed_everywhere()).collect();
+    let listed = rows.iter().take(MATRIX_LIMIT).map(|row| {
+        let cells: Vec<String> = row.cells.iter().map(|cell| matrix_cell(cell.as_ref())).collect();
+        format!("| {} {} | {} |\n", code(&row.id), inline(&row.description), cells.join(" | "))
+    });
+    page.section("Cases", &format!("| Case | {} |\n{line}\n", names.join(" | ")), listed);
+    let left_out = matrix.rows.len() - rows.len().min(MATRIX_LIMIT);
+    if left_out > 0 {
+        let did_not_pass = rows.len().saturating_sub(MATRIX_LIMIT);
+        let passed = left_out - did_not_pass;
+        let _ = writeln!(page.text, "\n_Not listed: {passed} that passed everywhere, {did_not_pass} that did not._");
+    }
+}
+
+fn matrix_cell(cell: Option<&MatrixCell>) -> String {
+    let Some(cell) = cell else {
+        return "–".to_owned();
+    };
+    let mark = match cell.outcome {
+        Outcome::Passed if cell.vacuous => "⚠️",
+        Outcome::Passed => "✅",
+        Outcome::Failed => "❌",
+        Outcome::Errored => "❗",
+    };
+    match cell.tries {
+        Some(tries) => format!("{mark} {}/{}", tries.passed, tries.total()),
+        None => mark.to_owned(),
+    }
+}
+
 const TABLE_HEAD: &str = "\
 | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Duration |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
@@ -132,7 +186,7 @@ fn gate(result: &GateResult) -> String {
 }
 
 fn table_row(suite: &SuiteRecord, with_trials: bool) -> String {
-    let (tool, tier) = (inline(&suite.header.tool_name), suite.header.tier);
+    let (tool, tier) = (inline(&suite.with_agent(&suite.header.tool_name)), suite.header.tier);
     let Some(result) = &suite.result else {
         let trials = if with_trials { " – | – |" } else { "" };
         return format!("| {tool} | {tier} | – | – | – |{trials} – | not finished |\n");
@@ -208,12 +262,13 @@ fn details(mark: &str, case: &CaseRecord<'_>) -> String {
     let tries = tries(case.result).map(|tries| format!(" {tries}")).unwrap_or_default();
     let flaky = if is_flaky(case.result) { " flaky" } else { "" };
     let summary = format!("{mark} {id}{tries}{flaky} {description}");
-    let (place, reason) = (code(&case.location()), fenced(&case.reason()));
+    let (place, reason) = (code(&case.suite.with_agent(&case.location())), fenced(&case.reason()));
     format!("<details>\n<summary>{}</summary>\n\n{place}\n\n{reason}\n</details>\n\n", summary.trim_end())
 }
 
 fn place(case: &CaseRecord<'_>) -> String {
-    let (description, location) = (inline(&case.result.description), code(&case.location()));
+    let location = code(&case.suite.with_agent(&case.location()));
+    let description = inline(&case.result.description);
     if description.is_empty() { location } else { format!("{description} · {location}") }
 }
 
@@ -223,7 +278,7 @@ fn warnings(run: &RunRecord) -> Vec<String> {
         found.push("- ⚠️ The run was interrupted.\n".to_owned());
     }
     for suite in &run.suites {
-        let path = code(&suite.header.path);
+        let path = code(&suite.with_agent(&suite.header.path));
         let mut warn = |text: &str| found.push(format!("- ⚠️ {path}: {text}\n"));
         for text in suite.staleness().iter().chain(suite.warnings()) {
             warn(&inline(text));

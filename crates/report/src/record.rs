@@ -63,14 +63,19 @@ pub struct SuiteRecord {
     pub result: Option<Arc<SuiteResult>>,
     /// By id, for cases that a report points at: a result does not say which of the selected cases ran.
     lines: HashMap<String, usize>,
+    /// By id, the place of each case among those selected; only where several agents are compared by it.
+    places: HashMap<String, usize>,
 }
 
 impl SuiteRecord {
     fn new(header: &Arc<SuiteHeader>) -> Self {
-        Self { header: Arc::clone(header), result: None, lines: HashMap::new() }
+        Self { header: Arc::clone(header), result: None, lines: HashMap::new(), places: HashMap::new() }
     }
 
     fn observe_case(&mut self, index: usize, case: &CaseResult) {
+        if self.header.agent.is_some() {
+            self.places.insert(case.id.clone(), index);
+        }
         let is_plain = case.outcome == Outcome::Passed && !case.vacuous;
         if let Some(line) = self.header.lines.get(index)
             && !is_plain
@@ -89,6 +94,14 @@ impl SuiteRecord {
             result: case,
             is_regression: regressions.contains(case.id.as_str()),
         })
+    }
+
+    /// Returns a text about the suite, with its agent where a run asks several.
+    pub(crate) fn with_agent(&self, text: &str) -> String {
+        match &self.header.agent {
+            Some(agent) => format!("{text} ({agent})"),
+            None => text.to_owned(),
+        }
     }
 
     /// Returns what is known of the suite being out of date.
@@ -155,6 +168,11 @@ impl CaseRecord<'_> {
     /// Returns the line in the eval file, known for cases that did not plainly pass.
     pub(crate) fn line(&self) -> Option<usize> {
         self.suite.lines.get(&self.result.id).copied()
+    }
+
+    /// Returns the case's place among those selected, known where several agents are compared.
+    pub(crate) fn place(&self) -> Option<usize> {
+        self.suite.places.get(&self.result.id).copied()
     }
 
     /// Returns the file and, where it is known, the line.

@@ -50,6 +50,25 @@ pub fn cut<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
     Cow::Owned(format!("{}{ellipsis}", kept.trim_end()))
 }
 
+/// Returns the text cut to at most `columns` in its middle, where names that differ at their ends are alike.
+pub(crate) fn cut_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let room = columns.saturating_sub(width(ellipsis));
+    let take = |characters: &mut dyn Iterator<Item = char>, room: usize| -> String {
+        let mut used = 0;
+        let fits = |character: &char| {
+            used += character.width().unwrap_or(0);
+            used <= room
+        };
+        characters.take_while(fits).collect()
+    };
+    let start = take(&mut text.chars(), room.div_ceil(2));
+    let end: String = take(&mut text.chars().rev(), room / 2).chars().rev().collect();
+    Cow::Owned(format!("{start}{ellipsis}{end}"))
+}
+
 /// Returns the text filled with spaces to `columns`.
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
@@ -104,6 +123,9 @@ mod tests {
         assert_eq!(cut("short", 5, "…"), "short");
         assert_eq!(cut("too long", 6, "..."), "too...");
         assert_eq!(pad("日", 4), "日  ");
+        assert_eq!(cut_middle("gs-get-weather-001", 10, "…"), "gs-ge…-001");
+        assert_eq!(cut_middle("日本語テキスト", 8, "..."), "日...ト");
+        assert_eq!(cut_middle("short", 5, "…"), "short");
     }
 
     #[test]

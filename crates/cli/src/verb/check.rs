@@ -31,7 +31,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
     let settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
     let paths = discover(&args.paths, &settings, &environment.current_dir)?;
     let registry = read_registry(&settings.tool_registry, printer)?;
-    let routing_only = settings.agent_endpoint.as_ref().is_some_and(|endpoint| is_model(&endpoint.value, &settings));
+    let routing_only = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
     let checker = Checker { registry: registry.as_ref(), routing_only };
     let mut report = Report::default();
     for path in &paths {

@@ -23,7 +23,7 @@ use karat_report::{ConsoleReporter, ConsoleSettings, JsonLinesReporter, JsonRepo
 use karat_runner::{Baseline, Plan, Reporters, RubricPlan, Rubrics, SuitePlan};
 use tokio::sync::watch;
 
-use crate::agent::make_agent;
+use crate::agent::make_agents;
 use crate::args::{RunArgs, RunFormat};
 use crate::baseline::Results;
 use crate::clock::{SystemClock, TimeOrderedIds};
@@ -32,6 +32,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::judge::make_judge;
 use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
+use crate::model::Models;
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
 use crate::registry::read_registry;
@@ -62,17 +63,16 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         }
     }
     let registry = read_registry(&settings.tool_registry, printer)?;
-    let agent = make_agent(&mut settings, registry.as_ref(), printer)?;
-    let judge = if rubrics.is_empty() { None } else { make_judge(&settings, printer)? };
+    // One for all: a provider's limits and the budget are the run's, not an agent's.
+    let mut models = Models::new(&settings, false);
+    let agents = make_agents(&mut models, &mut settings, registry.as_ref(), printer)?;
+    let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let identity = agent.identity();
-    let mut plan =
-        runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), &identity, printer))?;
-    let suites = rubrics.into_iter().map(|rubric| rubric_plan(rubric, plan.registry.as_ref())).collect();
-    plan.rubrics = Rubrics { suites, judge };
+    let mut plan = runtime.block_on(make_plan(&mut settings, loaded, &agents, registry, baseline.as_ref(), printer))?;
+    plan.rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), plan.registry.as_ref()), judge };
     check_output_dir(&settings.output_dir)?;
     reports.iter().try_for_each(Report::check)?;
 
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         reporters.add(Box::new(progress));
     }
     let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
-    let totals = runtime.block_on(run_cancellable(plan, agent, &mut reporters, printer));
+    let totals = runtime.block_on(run_cancellable(plan, agents, &mut reporters, printer));
     printer.show_above(None);
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
@@ -113,12 +113,12 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
 
 async fn run_cancellable(
     plan: Plan,
-    agent: Arc<dyn Agent>,
+    agents: Vec<Arc<dyn Agent>>,
     reporters: &mut Reporters,
     printer: &Rc<Printer>,
 ) -> RunTotals {
     let (cancel, cancelled) = watch::channel(false);
-    let running = karat_runner::run(plan, vec![agent], &SystemClock, cancelled, reporters);
+    let running = karat_runner::run(plan, agents, &SystemClock, cancelled, reporters);
     tokio::pin!(running);
     tokio::select! {
         totals = &mut running => return totals,
@@ -150,17 +150,24 @@ async fn interrupted() {
     tokio::signal::ctrl_c().await.ok();
 }
 
-fn rubric_plan(LoadedRubric { path, file }: LoadedRubric, registry: Option<&Registry>) -> RubricPlan {
-    let current = CurrentTool::of(&file.without_rubrics(), registry);
-    RubricPlan { path: path.shown, project_path: path.in_project, agent: 0, file, current }
+/// Plans every rubric file for every agent.
+fn rubric_plans(rubrics: &[LoadedRubric], agents: usize, registry: Option<&Registry>) -> Vec<RubricPlan> {
+    let plan = |agent: usize, LoadedRubric { path, file }: &LoadedRubric| RubricPlan {
+        path: path.shown.clone(),
+        project_path: path.in_project.clone(),
+        agent,
+        file: file.clone(),
+        current: CurrentTool::of(&file.without_rubrics(), registry),
+    };
+    (0..agents).flat_map(|agent| rubrics.iter().map(move |rubric| plan(agent, rubric))).collect()
 }
 
 async fn make_plan(
     settings: &mut Settings,
-    loaded: Vec<Loaded>,
+    mut loaded: Vec<Loaded>,
+    agents: &[Arc<dyn Agent>],
     registry: Option<Registry>,
     baseline: Option<&Results>,
-    agent: &str,
     printer: &Printer,
 ) -> Result<Plan, Failure> {
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
@@ -169,15 +176,18 @@ async fn make_plan(
         None => None,
     };
     printer.keep_secret(settings.redactor.clone());
-    let agent = settings.redactor.text(agent);
-    let suites = loaded
-        .into_iter()
-        .map(|Loaded { path, file }| {
+    let mut suites = Vec::with_capacity(loaded.len() * agents.len());
+    for (place, agent) in agents.iter().enumerate() {
+        let identity = agent.identity();
+        let identity = settings.redactor.text(&identity);
+        // Only several agents need the files several times.
+        let files = if place + 1 == agents.len() { std::mem::take(&mut loaded) } else { loaded.clone() };
+        suites.extend(files.into_iter().map(|Loaded { path, file }| {
             let current = CurrentTool::of(&file, registry.as_ref());
-            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &agent, printer));
-            SuitePlan { path: path.shown, project_path: path.in_project, agent: 0, file, current, baseline }
-        })
-        .collect();
+            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &identity, printer));
+            SuitePlan { path: path.shown, project_path: path.in_project, agent: place, file, current, baseline }
+        }));
+    }
     Ok(Plan {
         run_id: TimeOrderedIds.run_id(),
         suites,

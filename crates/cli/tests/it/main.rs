@@ -13,6 +13,7 @@ mod generated;
 mod hostile;
 mod init;
 mod interrupt;
+mod matrix;
 mod model;
 mod rubrics;
 mod run;

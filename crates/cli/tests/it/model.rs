@@ -169,6 +169,22 @@ fn what_is_not_known_has_no_cost_and_one_warning() {
 }
 
 #[test]
+fn several_models_share_one_budget() {
+    let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500]}}));
+    // A call costs 0.006.
+    let price = json!({"inputUsdPerMillion": 2, "outputUsdPerMillion": 8});
+    let prices = json!({"openai:test-model": price, "anthropic:test-model": price}).to_string();
+    let project = asking(&server).file("tools.json", json!([])).file("evals/x.golden.json", many_cases(2));
+    let matrix = ["run", "--matrix", "openai:test-model,anthropic:test-model", "--prices", &prices, "--format", "json"];
+    let output = project.run([matrix.as_slice(), &["--max-cost-usd", "0.02"]].concat());
+    assert_eq!((output.code, server.request_count()), (Some(3), 3), "{}", output.both());
+    let document: Value = serde_json::from_str(&project.run(matrix).stdout).unwrap();
+    assert_eq!(document["totals"]["passed"], 4, "{document}");
+    assert_eq!(document["matrix"]["agents"][1]["agent"], "anthropic:test-model");
+    assert_eq!(document["matrix"]["agents"][1]["costUsd"], 0.012);
+}
+
+#[test]
 fn a_budget_stops_before_the_call_that_would_pass_it() {
     let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500], "delayMs": 10}}));
     // A call costs 0.006.

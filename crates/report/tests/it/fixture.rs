@@ -56,7 +56,7 @@ impl Suite {
             timestamp: "2026-03-04T05:06:07.089Z".to_owned(),
             tier: self.header.tier,
             tool_name: self.header.tool_name.clone(),
-            agent_endpoint: "https://agent.test/chat".to_owned(),
+            agent_endpoint: self.header.agent.clone().unwrap_or_else(|| "https://agent.test/chat".to_owned()),
             metadata: ResultMetadata::default(),
             staleness_warnings: self.header.staleness.iter().map(Staleness::warning).collect(),
             stale: self.header.staleness.iter().any(Staleness::is_stale),

@@ -4,4 +4,5 @@ mod fixture;
 mod github;
 mod junit;
 mod markdown;
+mod matrix;
 mod rubrics;

@@ -1,0 +1,350 @@
+//! What several agents made of the same cases: one row for each case, one column for each agent.
+
+use std::collections::{BTreeSet, HashMap};
+
+use karat_core::case::Tier;
+use karat_core::result::Outcome;
+use karat_core::statistics::{percentile, rate};
+use karat_core::trials::TrialCounts;
+use serde::Serialize;
+
+use crate::record::{CaseRecord, RunRecord, SuiteRecord};
+
+/// The agents of a run side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Matrix {
+    /// In the order in which they were named.
+    pub agents: Vec<AgentFigures>,
+    /// The agent with the lowest cost for each case that passed.
+    pub best_value: Option<String>,
+    /// File by file, in the files' order.
+    pub rows: Vec<MatrixRow>,
+}
+
+/// One agent's numbers. Where cases were tried several times, every try counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentFigures {
+    pub agent: String,
+    pub passed: usize,
+    pub failed: usize,
+    /// Without a verdict, and so in no rate.
+    pub errored: usize,
+    pub not_run: usize,
+    /// The share of what has a verdict that passed.
+    pub pass_rate: Option<f64>,
+    /// Only when the cost of every answer is known.
+    pub cost_usd: Option<f64>,
+    /// What all answers cost, for each that passed.
+    pub cost_per_pass_usd: Option<f64>,
+    /// Of what has a verdict.
+    pub latency_p50_ms: Option<u64>,
+    pub latency_p95_ms: Option<u64>,
+}
+
+/// One case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MatrixRow {
+    /// The eval file, as the person named it.
+    pub path: String,
+    pub tool_name: String,
+    pub tier: Tier,
+    pub id: String,
+    pub description: String,
+    /// One for each agent; null where the case did not run.
+    pub cells: Vec<Option<MatrixCell>>,
+}
+
+/// What one agent made of one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MatrixCell {
+    pub outcome: Outcome,
+    pub vacuous: bool,
+    pub regression: bool,
+    pub duration_ms: u64,
+    /// Where the case was tried several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tries: Option<TrialCounts>,
+    /// Why the case did not pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Matrix {
+    /// Lays the suites of a run side by side, if it asked several agents.
+    pub fn of(run: &RunRecord) -> Option<Self> {
+        let columns = columns(run);
+        if columns.len() < 2 {
+            return None;
+        }
+        let mut agents: Vec<AgentFigures> = Vec::new();
+        for (place, column) in columns.iter().enumerate() {
+            // Agents that differ only in a secret look the same.
+            let same = columns[..place].iter().filter(|other| other.agent() == column.agent()).count();
+            let number = if same == 0 { String::new() } else { format!(" ({})", same + 1) };
+            let agent = format!("{}{number}", column.agent());
+            agents.push(AgentFigures { agent, ..figures(&column.suites) });
+        }
+        let best_value = best_value(&agents).map(|best| agents[best].agent.clone());
+        Some(Self { best_value, rows: rows(&columns), agents })
+    }
+}
+
+impl MatrixRow {
+    /// Tells whether every agent passed the case, by checks that ran.
+    pub(crate) fn passed_everywhere(&self) -> bool {
+        self.cells.iter().all(|cell| cell.as_ref().is_some_and(MatrixCell::is_plain_pass))
+    }
+}
+
+impl MatrixCell {
+    pub(crate) fn is_plain_pass(&self) -> bool {
+        self.outcome == Outcome::Passed && !self.vacuous
+    }
+
+    fn new(case: &CaseRecord<'_>) -> Self {
+        let result = case.result;
+        let reason = match result.outcome {
+            Outcome::Passed if result.vacuous => Some("no assertion ran, so this shows nothing".to_owned()),
+            Outcome::Passed => None,
+            Outcome::Failed | Outcome::Errored => case.reasons().first().map(|(message, _)| (*message).to_owned()),
+        };
+        Self {
+            outcome: result.outcome,
+            vacuous: result.vacuous,
+            regression: case.is_regression,
+            duration_ms: result.duration_ms,
+            tries: result.trials.as_ref().map(|trials| trials.counts()),
+            reason,
+        }
+    }
+}
+
+/// One agent's suites.
+pub(crate) struct Column<'r> {
+    pub(crate) suites: Vec<&'r SuiteRecord>,
+}
+
+impl Column<'_> {
+    fn agent(&self) -> &str {
+        self.suites.first().and_then(|suite| suite.header.agent.as_deref()).unwrap_or_default()
+    }
+}
+
+/// Tells the agents apart: their suites follow one another, and each has a file once.
+pub(crate) fn columns(run: &RunRecord) -> Vec<Column<'_>> {
+    let mut columns: Vec<Column<'_>> = Vec::new();
+    for suite in run.suites.iter().filter(|suite| suite.header.agent.is_some()) {
+        let goes_on = |column: &&mut Column<'_>| {
+            let same_agent = column.suites.iter().all(|other| other.header.agent == suite.header.agent);
+            same_agent && column.suites.iter().all(|other| other.header.path != suite.header.path)
+        };
+        match columns.last_mut().filter(goes_on) {
+            Some(column) => column.suites.push(suite),
+            None => columns.push(Column { suites: vec![suite] }),
+        }
+    }
+    columns
+}
+
+fn rows(columns: &[Column<'_>]) -> Vec<MatrixRow> {
+    let mut paths: Vec<&str> = Vec::new();
+    for suite in columns.iter().flat_map(|column| &column.suites) {
+        if !paths.contains(&suite.header.path.as_str()) {
+            paths.push(&suite.header.path);
+        }
+    }
+    paths.into_iter().flat_map(|path| rows_of(path, columns)).collect()
+}
+
+fn rows_of(path: &str, columns: &[Column<'_>]) -> Vec<MatrixRow> {
+    let suites: Vec<Option<&SuiteRecord>> =
+        columns.iter().map(|column| column.suites.iter().copied().find(|suite| suite.header.path == path)).collect();
+    let Some(header) = suites.iter().flatten().map(|suite| &suite.header).next() else {
+        return Vec::new();
+    };
+    // An interruption leaves gaps that are not the same for all agents.
+    let mut order: BTreeSet<(Option<usize>, &str)> = BTreeSet::new();
+    let mut found: Vec<HashMap<&str, CaseRecord<'_>>> = Vec::new();
+    for suite in &suites {
+        let cases: Vec<CaseRecord<'_>> = suite.iter().flat_map(|suite| suite.cases()).collect();
+        order.extend(cases.iter().map(|case| (case.place(), case.result.id.as_str())));
+        found.push(cases.into_iter().map(|case| (case.result.id.as_str(), case)).collect());
+    }
+    let row = |id: &str| MatrixRow {
+        path: path.to_owned(),
+        tool_name: header.tool_name.clone(),
+        tier: header.tier,
+        id: id.to_owned(),
+        description: found.iter().find_map(|cases| cases.get(id)).map_or_else(String::new, description),
+        cells: found.iter().map(|cases| cases.get(id).map(MatrixCell::new)).collect(),
+    };
+    order.into_iter().map(|(_, id)| row(id)).collect()
+}
+
+fn description(case: &CaseRecord<'_>) -> String {
+    case.result.description.clone()
+}
+
+fn figures(suites: &[&SuiteRecord]) -> AgentFigures {
+    let mut figures = AgentFigures::default();
+    let mut latencies = Vec::new();
+    let mut cost = Some(0.0);
+    let mut answers = 0;
+    for suite in suites {
+        figures.not_run += suite.not_run();
+        for case in suite.cases() {
+            for (outcome, duration) in case.result.all_outcomes() {
+                match outcome {
+                    Outcome::Passed => figures.passed += 1,
+                    Outcome::Failed => figures.failed += 1,
+                    Outcome::Errored => figures.errored += 1,
+                }
+                if outcome != Outcome::Errored {
+                    latencies.push(duration);
+                }
+            }
+            for details in case.result.all_details() {
+                let one = details.usage.as_ref().and_then(|usage| usage.cost_usd);
+                cost = cost.zip(one).map(|(sum, one)| sum + one);
+                answers += 1;
+            }
+        }
+    }
+    figures.pass_rate = rate(figures.passed, figures.passed + figures.failed);
+    figures.cost_usd = cost.filter(|_| answers > 0);
+    figures.cost_per_pass_usd =
+        figures.cost_usd.filter(|_| figures.passed > 0).map(|cost| cost / count(figures.passed));
+    figures.latency_p50_ms = percentile(&latencies, 50);
+    figures.latency_p95_ms = percentile(&latencies, 95);
+    figures
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody runs so many cases")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+/// Returns the agent whose passed cases cost least; of two, the one that passes more.
+fn best_value(agents: &[AgentFigures]) -> Option<usize> {
+    let known = agents
+        .iter()
+        .enumerate()
+        .filter_map(|(place, agent)| Some((place, agent.cost_per_pass_usd?, agent.pass_rate.unwrap_or_default())));
+    // The first of several that are equal in both.
+    known.min_by(|left, right| left.1.total_cmp(&right.1).then(right.2.total_cmp(&left.2))).map(|(place, ..)| place)
+}
+
+/// A figure that agents are compared by: a line of the summary under the cases.
+pub(crate) struct FigureRow {
+    pub(crate) name: &'static str,
+    pub(crate) values: Vec<String>,
+    /// Whether each is the best, where there is something to choose.
+    pub(crate) best: Vec<bool>,
+}
+
+/// Returns the summary's lines; `unknown` stands for what is not known.
+pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
+    let agents = &matrix.agents;
+    let counted = |name, value: fn(&AgentFigures) -> usize| FigureRow {
+        name,
+        values: agents.iter().map(|agent| value(agent).to_string()).collect(),
+        best: vec![false; agents.len()],
+    };
+    let compared = |name, value: &dyn Fn(&AgentFigures) -> Option<f64>, shown: &dyn Fn(f64) -> String| {
+        let values: Vec<Option<f64>> = agents.iter().map(value).collect();
+        let texts: Vec<String> = values.iter().map(|value| value.map_or_else(|| unknown.to_owned(), shown)).collect();
+        let best = values.iter().flatten().copied().min_by(f64::total_cmp).map(shown);
+        // By what is shown: of two that look alike, none is better.
+        let is_best = |text: &String| best.as_ref() == Some(text);
+        let known: Vec<&String> =
+            texts.iter().zip(&values).filter(|(_, value)| value.is_some()).map(|(text, _)| text).collect();
+        let is_choice = known.iter().any(|text| !is_best(text));
+        FigureRow { name, best: texts.iter().map(|text| is_choice && is_best(text)).collect(), values: texts }
+    };
+    let millis = |value: f64| format!("{value:.0}ms");
+    #[expect(clippy::cast_precision_loss, reason = "a duration is small")]
+    let latency = |value: Option<u64>| value.map(|value| value as f64);
+    // Negative, so that the least is the best everywhere.
+    let mut rows = vec![compared("pass rate", &|agent| agent.pass_rate.map(|rate| -rate), &|rate| percent(-rate))];
+    if agents.iter().any(|agent| agent.errored > 0) {
+        rows.push(counted("errored", |agent| agent.errored));
+    }
+    if agents.iter().any(|agent| agent.not_run > 0) {
+        rows.push(counted("not run", |agent| agent.not_run));
+    }
+    rows.push(compared("cost", &|agent| agent.cost_usd, &dollars));
+    rows.push(compared("cost per pass", &|agent| agent.cost_per_pass_usd, &dollars));
+    rows.push(compared("latency p50", &|agent| latency(agent.latency_p50_ms), &millis));
+    rows.push(compared("latency p95", &|agent| latency(agent.latency_p95_ms), &millis));
+    rows
+}
+
+/// Says which agent is the best value, and on what ground.
+pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) -> String {
+    let best = matrix.best_value.as_ref();
+    let Some(agent) = matrix.agents.iter().find(|agent| Some(&agent.agent) == best) else {
+        return "best value: unknown, since no agent's cost per passed case is".to_owned();
+    };
+    let cost = agent.cost_per_pass_usd.map(dollars).unwrap_or_default();
+    let rate = agent.pass_rate.map(percent).unwrap_or_default();
+    let known = matrix.agents.iter().filter(|agent| agent.cost_per_pass_usd.is_some()).count();
+    let of_all = match matrix.agents.len() {
+        all if all == known => String::new(),
+        all => format!("; known for {known} of {all} agents"),
+    };
+    format!("best value: {}, {cost} per passed case at a pass rate of {rate}{of_all}", name(&agent.agent))
+}
+
+/// Returns a share in percent that says all or nothing only of all or nothing.
+pub(crate) fn percent(share: f64) -> String {
+    let tenths = (share * 1000.0).round();
+    let tenths = if share < 1.0 { tenths.min(999.0) } else { tenths };
+    let tenths = if share > 0.0 { tenths.max(1.0) } else { tenths };
+    let text = format!("{:.1}", tenths / 10.0);
+    format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// Returns a sum in dollars, small ones with two digits that say something.
+pub(crate) fn dollars(sum: f64) -> String {
+    let mut decimals = 2;
+    let mut bound = 1.0;
+    while sum > 0.0 && sum < bound && decimals < 9 {
+        bound /= 10.0;
+        decimals += 1;
+    }
+    format!("${sum:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_never_round_to_all_or_nothing() {
+        let shown: Vec<String> =
+            [0.0, 0.000_1, 1.0 / 3.0, 0.5, 0.875, 0.999_99, 1.0].into_iter().map(percent).collect();
+        assert_eq!(shown, ["0%", "0.1%", "33.3%", "50%", "87.5%", "99.9%", "100%"]);
+    }
+
+    #[test]
+    fn small_sums_keep_their_digits() {
+        let shown: Vec<String> = [0.0, 0.000_012, 0.001_2, 0.05, 0.5, 1.0, 12.345].into_iter().map(dollars).collect();
+        assert_eq!(shown, ["$0.00", "$0.0000120", "$0.00120", "$0.0500", "$0.500", "$1.00", "$12.35"]);
+    }
+
+    #[test]
+    fn the_cheapest_pass_is_the_best_value() {
+        let agent = |cost: Option<f64>, rate: f64| AgentFigures {
+            cost_per_pass_usd: cost,
+            pass_rate: Some(rate),
+            ..AgentFigures::default()
+        };
+        assert_eq!(best_value(&[agent(None, 1.0), agent(Some(2.0), 1.0), agent(Some(1.0), 0.1)]), Some(2));
+        assert_eq!(best_value(&[agent(Some(1.0), 0.5), agent(Some(1.0), 0.75), agent(Some(1.0), 0.75)]), Some(1));
+        assert_eq!(best_value(&[agent(None, 1.0), agent(None, 0.5)]), None);
+    }
+}

@@ -1,0 +1,478 @@
+//! Several agents side by side.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use karat_core::case::Tier;
+use karat_core::event::RunEvent;
+use karat_core::port::Reporter;
+use karat_core::result::{CaseResult, Outcome};
+use karat_core::staleness::Staleness;
+use karat_core::trace::Usage;
+use karat_core::trials::combine;
+use karat_report::junit::JunitReporter;
+use karat_report::markdown::MarkdownReporter;
+use karat_report::{ConsoleReporter, ConsoleSettings, Matrix, Palette, Symbols, Verbosity, width};
+use proptest::prelude::*;
+
+use crate::fixture::{self, HOSTILE, Suite, any_text, case, errored, events_of, failed};
+
+const PLAIN: ConsoleSettings = ConsoleSettings {
+    columns: 80,
+    symbols: Symbols::UNICODE,
+    palette: Palette { color: false },
+    verbosity: Verbosity::Normal,
+};
+
+/// Returns what the terminal shows of a run.
+fn shown(events: &[RunEvent], settings: ConsoleSettings) -> String {
+    let text = Rc::new(RefCell::new(String::new()));
+    let printed = Rc::clone(&text);
+    let output = Box::new(move |part: &str| {
+        printed.borrow_mut().push_str(part);
+        Ok(())
+    });
+    let mut reporter = ConsoleReporter::new(settings, output);
+    for event in events {
+        reporter.on_event(event).expect("gathered");
+        reporter.flush().expect("printed");
+    }
+    drop(reporter);
+    Rc::into_inner(text).expect("the reporter is gone").into_inner()
+}
+
+fn costing(mut case: CaseResult, duration_ms: u64, cost_usd: Option<f64>) -> CaseResult {
+    case.duration_ms = duration_ms;
+    case.details.usage = Some(Usage { cost_usd, ..Usage::default() });
+    case
+}
+
+fn suite_of(agent: &str, path: &str, tier: Tier, cases: Vec<CaseResult>) -> Suite {
+    let lines: Vec<usize> = (1..=cases.len()).collect();
+    let mut suite = Suite::new(path, "get_weather", tier, &lines);
+    suite.header.agent = Some(agent.to_owned());
+    suite.cases = cases.into_iter().enumerate().collect();
+    suite
+}
+
+/// Makes a run in which two agents differ in everything.
+fn two_agents() -> Vec<RunEvent> {
+    let (golden, labeled) = ("evals/get_weather.golden.json", "evals/get_weather.labeled.json");
+    let pass = |id: &str| case(id, "Rain in Zürich", Outcome::Passed);
+    let wrong = [("toolsCalled", "expected ['get_weather'] but got []")];
+    let mut vacuous = pass("gs-get-weather-003");
+    vacuous.vacuous = true;
+    let mut first = suite_of(
+        "openai:gpt-large",
+        golden,
+        Tier::Golden,
+        vec![
+            costing(pass("gs-get-weather-001"), 900, Some(0.004)),
+            costing(pass("gs-get-weather-002"), 1_200, Some(0.006)),
+            costing(vacuous, 100, Some(0.001)),
+        ],
+    );
+    first.header.staleness = vec![Staleness::ToolMissing { tool: "get_weather".to_owned() }];
+    first.warnings = vec!["only of the first agent".to_owned()];
+    let second = suite_of(
+        "openai:gpt-large",
+        labeled,
+        Tier::Labeled,
+        vec![costing(pass("ls-get-weather-001"), 2_000, Some(0.004))],
+    );
+    let mut third = suite_of(
+        "anthropic:small",
+        golden,
+        Tier::Golden,
+        vec![
+            costing(pass("gs-get-weather-001"), 300, Some(0.000_4)),
+            costing(failed("gs-get-weather-002", "Rain in Zürich", &wrong), 400, Some(0.000_6)),
+            costing(errored("gs-get-weather-003", "Rain in Zürich", "HTTP 500: overloaded"), 10, Some(0.0)),
+        ],
+    );
+    third.header.staleness.clone_from(&first.header.staleness);
+    third.regressions = vec!["gs-get-weather-002".to_owned()];
+    let fourth = suite_of(
+        "anthropic:small",
+        labeled,
+        Tier::Labeled,
+        vec![costing(pass("ls-get-weather-001"), 500, Some(0.000_5))],
+    );
+    events_of(&[first, second, third, fourth])
+}
+
+#[test]
+fn one_table_for_a_person() {
+    insta::assert_snapshot!(shown(&two_agents(), PLAIN), @"
+    ═══ 2 agents — 4 cases ════════════════════════════════════════════
+                          openai:gpt-large  anthropic:small
+    get_weather — golden evals
+      gs-get-weather-001                ✓                ✓
+      gs-get-weather-002                ✓                ✗
+      gs-get-weather-003                ⚠                !
+    get_weather — labeled evals
+      ls-get-weather-001                ✓                ✓
+    ───────────────────────────────────────────────────────────────────
+      pass rate                      100%*           66.7%
+      errored                           0                1
+      cost                        $0.0150         $0.00150*
+      cost per pass              $0.00375        $0.000750*
+      latency p50                   900ms            400ms*
+      latency p95                  2000ms            500ms*
+      best value: anthropic:small, $0.000750 per passed case at a pass rate of 66.7%
+
+      gs-get-weather-002  Rain in Zürich
+        ✗ anthropic:small: regression: toolsCalled: expected ['get_weather'] but got
+          []
+      gs-get-weather-003  Rain in Zürich
+        ⚠ openai:gpt-large: no assertion ran, so this shows nothing
+        ! anthropic:small: HTTP 500: overloaded
+      ⚠ Staleness unknown: get_weather is not in the registry
+      ⚠ openai:gpt-large: only of the first agent
+
+    1 regression
+    4 suites: 6/8 passed | 1 failed | 1 errored | 1 vacuous | 0 skipped assertions
+    ");
+}
+
+#[test]
+fn plain_letters_and_only_what_did_not_pass() {
+    let settings = ConsoleSettings { symbols: Symbols::ASCII, verbosity: Verbosity::Quiet, ..PLAIN };
+    let text = shown(&two_agents(), settings);
+    assert!(text.is_ascii(), "{text}");
+    insta::assert_snapshot!(text, @"
+    === 2 agents - 4 cases ============================================
+                          openai:gpt-large  anthropic:small
+    get_weather - golden evals
+      gs-get-weather-002               ok             FAIL
+      gs-get-weather-003             warn              ERR
+    -------------------------------------------------------------------
+      pass rate                      100%*           66.7%
+      errored                           0                1
+      cost                        $0.0150         $0.00150*
+      cost per pass              $0.00375        $0.000750*
+      latency p50                   900ms            400ms*
+      latency p95                  2000ms            500ms*
+      best value: anthropic:small, $0.000750 per passed case at a pass rate of 66.7%
+
+      gs-get-weather-002  Rain in Z?rich
+        FAIL anthropic:small: regression: toolsCalled: expected ['get_weather'] but
+             got []
+      gs-get-weather-003  Rain in Z?rich
+        warn openai:gpt-large: no assertion ran, so this shows nothing
+        ERR anthropic:small: HTTP 500: overloaded
+      warn Staleness unknown: get_weather is not in the registry
+      warn openai:gpt-large: only of the first agent
+
+    1 regression
+    4 suites: 6/8 passed | 1 failed | 1 errored | 1 vacuous | 0 skipped assertions
+    ");
+}
+
+#[test]
+fn the_best_is_bold_and_starred() {
+    let text = shown(&two_agents(), ConsoleSettings { palette: Palette { color: true }, ..PLAIN });
+    assert!(text.contains("\u{1b}[1m100%*\u{1b}[0m"), "{text:?}");
+}
+
+#[test]
+fn trials_show_how_often() {
+    let tried = |passed: usize, failed: usize, errored_tries: usize| {
+        let passes = vec![case("gs-x-001", "", Outcome::Passed); passed];
+        let failures = vec![failed_case(); failed];
+        let errors = vec![errored("gs-x-001", "", "no connection"); errored_tries];
+        let tries = passes.into_iter().chain(failures).chain(errors).map(|one| costing(one, 100, Some(0.01)));
+        combine(tries.collect(), 5).expect("tries")
+    };
+    let suites = [tried(5, 0, 0), tried(3, 2, 0), tried(3, 1, 1), tried(0, 0, 5)];
+    let suites: Vec<Suite> = suites
+        .into_iter()
+        .zip(["a:1", "b:2", "c:3", "d:4"])
+        .map(|(result, agent)| suite_of(agent, "x.golden.json", Tier::Golden, vec![result]))
+        .collect();
+    insta::assert_snapshot!(shown(&events_of(&suites), PLAIN), @"
+    ═══ 4 agents — 1 case ═════════════════════════════════════════════
+                          a:1       b:2       c:3       d:4
+    get_weather — golden evals
+      gs-x-001           5/5       3/5     3/5 !     0/5 !
+    ───────────────────────────────────────────────────────────────────
+      pass rate         100%*      60%       75%         —
+      errored              0         0         1         5
+      cost           $0.0500   $0.0500   $0.0500   $0.0500
+      cost per pass  $0.0100*  $0.0167   $0.0167         —
+      latency p50      100ms     100ms     100ms         —
+      latency p95      100ms     100ms     100ms         —
+      best value: a:1, $0.0100 per passed case at a pass rate of 100%; known for 3
+        of 4 agents
+
+      gs-x-001
+        ✗ b:2: 2 of 5 trials failed: responseContains: expected 'a'
+        ! c:3: 1 of 5 trials errored, 1 failed: no connection
+        ! d:4: 5 of 5 trials errored: no connection
+
+    4 suites: 1/4 passed | 1 failed | 2 errored | 0 skipped assertions
+      11/20 trials passed, 6 errored (79 % of 14 verdicts, 95 % interval 52–92 %)
+      2 flaky
+    ");
+}
+
+fn failed_case() -> CaseResult {
+    failed("gs-x-001", "", &[("responseContains", "expected 'a'")])
+}
+
+fn many(names: &[String]) -> Vec<RunEvent> {
+    let suite = |name: &String| {
+        let cases = vec![costing(case("gs-x-000", "", Outcome::Passed), 1, Some(0.5)), failed_case()];
+        suite_of(name, "x.golden.json", Tier::Golden, cases)
+    };
+    events_of(&names.iter().map(suite).collect::<Vec<_>>())
+}
+
+#[test]
+fn long_names_are_cut_in_their_middle() {
+    let names = ["https://agents.example.com/v1/support/chat", "https://agents.example.com/v2/support/ask", "openai:x"];
+    insta::assert_snapshot!(shown(&many(&names.map(str::to_owned)), PLAIN), @"
+    ═══ 3 agents — 2 cases ════════════════════════════════════════════
+                     https://a…port/chat  https://a…pport/ask  openai:x
+    get_weather — golden evals
+      gs-x-000                        ✓                    ✓         ✓
+      gs-x-001                        ✗                    ✗         ✗
+    ───────────────────────────────────────────────────────────────────
+      pass rate                     50%                  50%       50%
+      cost                            —                    —         —
+      cost per pass                   —                    —         —
+      latency p50                   1ms                  1ms       1ms
+      latency p95                 250ms                250ms     250ms
+      best value: unknown, since no agent's cost per passed case is
+
+      gs-x-001
+        ✗ all: responseContains: expected 'a'
+
+    3 suites: 3/6 passed | 3 failed | 0 skipped assertions
+    ");
+}
+
+#[test]
+fn many_agents_get_numbers_and_several_blocks() {
+    let names: Vec<String> =
+        (1..=11).map(|number| format!("command:./agent --variant number-{number} --fast")).collect();
+    insta::assert_snapshot!(shown(&many(&names), PLAIN), @"
+    ═══ 11 agents — 2 cases ═══════════════════════════════════════════════════════
+      [1]  command:./agent --variant number-1 --fast
+      [2]  command:./agent --variant number-2 --fast
+      [3]  command:./agent --variant number-3 --fast
+      [4]  command:./agent --variant number-4 --fast
+      [5]  command:./agent --variant number-5 --fast
+      [6]  command:./agent --variant number-6 --fast
+      [7]  command:./agent --variant number-7 --fast
+      [8]  command:./agent --variant number-8 --fast
+      [9]  command:./agent --variant number-9 --fast
+      [10] command:./agent --variant number-10 --fast
+      [11] command:./agent --variant number-11 --fast
+                        [1]     [2]     [3]     [4]     [5]     [6]     [7]     [8]
+    get_weather — golden evals
+      gs-x-000           ✓       ✓       ✓       ✓       ✓       ✓       ✓       ✓
+      gs-x-001           ✗       ✗       ✗       ✗       ✗       ✗       ✗       ✗
+    ───────────────────────────────────────────────────────────────────────────────
+      pass rate        50%     50%     50%     50%     50%     50%     50%     50%
+      cost               —       —       —       —       —       —       —       —
+      cost per pass      —       —       —       —       —       —       —       —
+      latency p50      1ms     1ms     1ms     1ms     1ms     1ms     1ms     1ms
+      latency p95    250ms   250ms   250ms   250ms   250ms   250ms   250ms   250ms
+
+                        [9]    [10]    [11]
+    get_weather — golden evals
+      gs-x-000           ✓       ✓       ✓
+      gs-x-001           ✗       ✗       ✗
+    ───────────────────────────────────────────────────────────────────────────────
+      pass rate        50%     50%     50%
+      cost               —       —       —
+      cost per pass      —       —       —
+      latency p50      1ms     1ms     1ms
+      latency p95    250ms   250ms   250ms
+      best value: unknown, since no agent's cost per passed case is
+
+      gs-x-001
+        ✗ all: responseContains: expected 'a'
+
+    11 suites: 11/22 passed | 11 failed | 0 skipped assertions
+    ");
+}
+
+#[test]
+fn agents_that_look_alike_stay_apart() {
+    let names = ["https://host/chat?key=***".to_owned(), "https://host/chat?key=***".to_owned()];
+    let matrix = Matrix::of(&fixture::record(&many(&names))).expect("two agents");
+    let agents: Vec<&str> = matrix.agents.iter().map(|agent| agent.agent.as_str()).collect();
+    assert_eq!(agents, ["https://host/chat?key=***", "https://host/chat?key=*** (2)"]);
+    assert_eq!(matrix.rows.iter().map(|row| row.cells.len()).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[test]
+fn rows_keep_the_files_order_where_cases_are_missing() {
+    let pass = |id: &str| case(id, "", Outcome::Passed);
+    let mut first = suite_of("a:1", "x.golden.json", Tier::Golden, vec![pass("1"), pass("3"), pass("5")]);
+    let mut second = suite_of("b:2", "x.golden.json", Tier::Golden, vec![pass("2"), pass("3"), pass("4"), pass("5")]);
+    for suite in [&mut first, &mut second] {
+        suite.header.selected = 5;
+        // The place is the number, counted from 0.
+        for (place, case) in &mut suite.cases {
+            *place = case.id.parse::<usize>().expect("a number") - 1;
+        }
+    }
+    let matrix = Matrix::of(&fixture::record(&events_of(&[first, second]))).expect("two agents");
+    let rows: Vec<(&str, Vec<bool>)> =
+        matrix.rows.iter().map(|row| (row.id.as_str(), row.cells.iter().map(Option::is_some).collect())).collect();
+    let expected = [
+        ("1", vec![true, false]),
+        ("2", vec![false, true]),
+        ("3", vec![true, true]),
+        ("4", vec![false, true]),
+        ("5", vec![true, true]),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(matrix.agents.iter().map(|agent| agent.not_run).collect::<Vec<_>>(), [2, 1]);
+}
+
+#[test]
+fn one_agent_makes_no_table() {
+    assert_eq!(Matrix::of(&fixture::record(&fixture::events())), None);
+}
+
+#[test]
+fn for_pull_requests() {
+    insta::assert_snapshot!(fixture::report(&two_agents(), MarkdownReporter::new), @r"
+    ## ❌ karat: 1 regression, 6/8 passed, 1 failed, 1 errored, 1 vacuous
+
+    ### Regressions
+
+    **❌ <code>gs-get-weather-002</code>** Rain in Zürich · <code>evals/get_weather.golden.json&#58;2 &#40;anthropic&#58;small&#41;</code>
+
+    ```text
+    toolsCalled: expected ['get_weather'] but got []
+    ```
+
+    ### Agents
+
+    | | <code>openai&#58;gpt-large</code> | <code>anthropic&#58;small</code> |
+    | --- | ---: | ---: |
+    | pass rate | **100%** \* | 66.7% |
+    | errored | 0 | 1 |
+    | cost | &#36;0.0150 | **&#36;0.00150** \* |
+    | cost per pass | &#36;0.00375 | **&#36;0.000750** \* |
+    | latency p50 | 900ms | **400ms** \* |
+    | latency p95 | 2000ms | **500ms** \* |
+
+    best value: <code>anthropic&#58;small</code>, &#36;0.000750 per passed case at a pass rate of 66.7%
+
+    ### Cases
+
+    | Case | <code>openai&#58;gpt-large</code> | <code>anthropic&#58;small</code> |
+    | --- | ---: | ---: |
+    | <code>gs-get-weather-001</code> Rain in Zürich | ✅ | ✅ |
+    | <code>gs-get-weather-002</code> Rain in Zürich | ✅ | ❌ |
+    | <code>gs-get-weather-003</code> Rain in Zürich | ⚠️ | ❗ |
+    | <code>ls-get-weather-001</code> Rain in Zürich | ✅ | ✅ |
+
+    ### Suites
+
+    | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Duration |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: |
+    | get_weather &#40;openai&#58;gpt-large&#41; | golden | 3 | 0 | 0 | 0 | 2.2 s |
+    | get_weather &#40;openai&#58;gpt-large&#41; | labeled | 1 | 0 | 0 | 0 | 2.0 s |
+    | get_weather &#40;anthropic&#58;small&#41; | golden | 1 | 1 | 1 | 0 | 710 ms |
+    | get_weather &#40;anthropic&#58;small&#41; | labeled | 1 | 0 | 0 | 0 | 500 ms |
+
+    ### Warnings
+
+    - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: Tool get_weather is not in the registry, so it is not known whether its evals are stale.
+    - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: only of the first agent
+    - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: <code>gs-get-weather-003</code> passed, but no assertion ran, so it shows nothing.
+    - ⚠️ <code>evals/get_weather.golden.json &#40;anthropic&#58;small&#41;</code>: Tool get_weather is not in the registry, so it is not known whether its evals are stale.
+
+    ### Errors: no verdict
+
+    <details>
+    <summary>❗ <code>gs-get-weather-003</code> Rain in Zürich</summary>
+
+    <code>evals/get_weather.golden.json&#58;3 &#40;anthropic&#58;small&#41;</code>
+
+    ```text
+    HTTP 500: overloaded
+    ```
+
+    </details>
+    ");
+}
+
+#[test]
+fn each_agent_has_its_test_suite() {
+    let text = fixture::report(&two_agents(), JunitReporter::new);
+    assert!(text.contains("<testsuite name=\"evals/get_weather.golden.json (anthropic:small)\""), "{text}");
+    assert!(text.contains("classname=\"get_weather.labeled (openai:gpt-large)\""), "{text}");
+}
+
+#[test]
+fn a_long_list_is_cut_to_what_did_not_pass() {
+    let cases = |fails: usize| -> Vec<CaseResult> {
+        let one = |number: usize| {
+            let id = format!("gs-x-{number:04}");
+            if number < fails {
+                failed(&id, "", &[("toolsCalled", "expected []")])
+            } else {
+                case(&id, "", Outcome::Passed)
+            }
+        };
+        (0..700).map(one).collect()
+    };
+    let suites = [("a:1", 0), ("b:2", 400)].map(|(agent, fails)| suite_of(agent, "x.json", Tier::Golden, cases(fails)));
+    let text = fixture::report(&events_of(&suites), MarkdownReporter::new);
+    assert!(text.contains("_Not listed: 300 that passed everywhere, 100 that did not._"), "{text}");
+    assert!(text.contains("best value: unknown"), "{text}");
+}
+
+/// Returns a run whose agents, files and cases have these names.
+fn saying(texts: &[String], agents: usize) -> Vec<RunEvent> {
+    let text = |place: usize| texts[place % texts.len()].clone();
+    let suites: Vec<Suite> = (0..agents)
+        .map(|agent| {
+            let cases = vec![
+                case(&format!("{}1", text(1)), &text(2), Outcome::Passed),
+                failed(&format!("{}2", text(2)), &text(3), &[("toolsCalled", &text(4))]),
+                errored(&format!("{}3", text(3)), &text(4), &text(5)),
+            ];
+            suite_of(&format!("{}{agent}", text(agent)), &text(0), Tier::Golden, cases)
+        })
+        .collect();
+    events_of(&suites)
+}
+
+#[test]
+fn nothing_steers_the_terminal_or_becomes_markup() {
+    let events = saying(&[HOSTILE.to_owned()], 2);
+    let text = shown(&events, PLAIN);
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}', '\r']), "{text:?}");
+    let page = fixture::report(&events, MarkdownReporter::new);
+    assert!(
+        !page.replace("```", "").contains("<script") || page.matches("<script").count() <= page.matches("````").count()
+    );
+    assert!(!page.lines().filter(|line| line.starts_with("| ")).any(|line| line.contains("<img")), "{page}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn no_line_is_wider_than_the_screen(
+        texts in prop::collection::vec(any_text(), 1..6),
+        agents in 2_usize..14,
+        columns in 40_usize..120,
+        ascii in any::<bool>(),
+    ) {
+        let symbols = if ascii { Symbols::ASCII } else { Symbols::UNICODE };
+        let text = shown(&saying(&texts, agents), ConsoleSettings { columns, symbols, ..PLAIN });
+        for line in text.lines() {
+            prop_assert!(width(line) <= columns, "{} > {columns}: {line}\n{text}", width(line));
+        }
+        prop_assert!(!ascii || text.is_ascii(), "{text}");
+    }
+}
