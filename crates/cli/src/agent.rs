@@ -29,8 +29,13 @@ pub(crate) fn make_agent(
             .hint("without an agent, scripted:FILE answers from a file"));
     };
     let text = endpoint.value.clone();
+    // Where nobody is asked, no key is needed.
+    let offline = settings.recording.asks_nobody();
     if text.starts_with("http://") || text.starts_with("https://") {
-        let headers = fill_headers(&settings.agent.headers, &settings.variables, &mut settings.redactor)?;
+        let headers = match fill_headers(&settings.agent.headers, &settings.variables, &mut settings.redactor) {
+            Err(_) if offline => Vec::new(),
+            filled => filled?,
+        };
         printer.keep_secret(settings.redactor.clone());
         let agent = HttpAgent::new(&text, &headers, settings.agent.clone())
             .map_err(|error| Failure::invalid(error.to_string()))?;
@@ -61,7 +66,7 @@ pub(crate) fn make_agent(
             Ok(Arc::new(agent))
         }
         _ if is_model(&text, settings) => {
-            let mut models = Models::new(settings, false);
+            let mut models = Models::new(settings, offline);
             let agent = models.agent(&text, settings, registry, ToolExecution::Stubs, printer)?;
             Ok(Arc::new(agent))
         }

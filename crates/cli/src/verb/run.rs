@@ -34,6 +34,7 @@ use crate::judge::make_judge;
 use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
+use crate::recordings::Recordings;
 use crate::registry::read_registry;
 use crate::selection::Selection;
 use crate::settings::Settings;
@@ -74,6 +75,8 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let suites = rubrics.into_iter().map(|rubric| rubric_plan(rubric, plan.registry.as_ref())).collect();
     plan.rubrics = Rubrics { suites, judge };
     check_output_dir(&settings.output_dir)?;
+    let recordings = Recordings::open(&settings, &environment.current_dir)?;
+    plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     reports.iter().try_for_each(Report::check)?;
 
     let mut reporters = Reporters::default();
@@ -96,7 +99,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         reporters.add(Box::new(progress));
     }
     let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
-    let totals = runtime.block_on(run_cancellable(plan, agent, &mut reporters, printer));
+    let totals = runtime.block_on(run_cancellable(plan, recordings.wrap(agent), &mut reporters, printer));
     printer.show_above(None);
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
@@ -108,7 +111,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     if status == ExitStatus::of_run(&totals) {
         printer.note(&format!("run {run_id}: {files} in {}", folder.display()));
     }
-    Ok(status)
+    Ok(recordings.close(status, printer))
 }
 
 async fn run_cancellable(

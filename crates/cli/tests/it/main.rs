@@ -14,6 +14,7 @@ mod hostile;
 mod init;
 mod interrupt;
 mod model;
+mod recordings;
 mod rubrics;
 mod run;
 mod secrets;
