@@ -9,6 +9,7 @@ mod http;
 mod http_config;
 mod model;
 mod price;
+mod recording;
 mod reply;
 mod retry;
 mod scripted;
@@ -26,6 +27,7 @@ pub use model::{
     ProviderConfig, ToolExecution,
 };
 pub use price::Price;
+pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
 pub use reply::{ResponseMap, ToolCallMap};
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
 pub use scripted_chat::{ChatScript, ScriptedChatModel};

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::recordings::Replay;
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0    everything passed
@@ -128,6 +130,13 @@ pub(crate) struct ConfigArgs {
     /// The limits that decide the exit code, as JSON: passRate, maxCostUsd, p95LatencyMs, maxRegressions, rubricScore
     #[arg(long, value_name = "JSON")]
     pub(crate) gates: Option<String>,
+    /// Record every answer in this folder, to be replayed later [default of --replay: evals/recordings]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) record: Option<PathBuf>,
+    /// Replay recorded answers. auto: what is missing is asked and recorded; strict: it is an error; on, or no value:
+    /// auto, but in CI strict; off
+    #[arg(long, value_name = "MODE", num_args = 0..=1, default_missing_value = "on", hide_possible_values = true)]
+    pub(crate) replay: Option<Replay>,
     /// How often a call is tried again [default: 2 for models, 0 for agents of your own]
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u64>,

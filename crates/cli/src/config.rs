@@ -13,6 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::judge::JudgeConfig;
+use crate::recordings::Replay;
 
 /// The configuration of a project. Every key is optional; paths are relative to this file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -64,6 +65,10 @@ pub(crate) struct ConfigFile {
     pub(crate) trials: Option<u64>,
     /// The limits that decide the exit code.
     pub(crate) gates: Option<Gates>,
+    /// Where answers are recorded, and replayed from.
+    pub(crate) record: Option<String>,
+    /// Whether recorded answers are replayed.
+    pub(crate) replay: Option<Replay>,
     /// How often a call is tried again: 2 for models, 0 for agents of your own if not given.
     pub(crate) max_retries: Option<u64>,
     /// How much the run may cost, in US dollars: the call that would pass it is not made.
@@ -139,6 +144,10 @@ impl ConfigFile {
             fail_fast: object.nullable("failFast", path, problems, read_bool),
             trials: object.nullable("trials", path, problems, read_positive_count),
             gates: object.nullable("gates", path, problems, Gates::read),
+            record: object.nullable("record", path, problems, read_string),
+            replay: object.nullable("replay", path, problems, |value, path, problems| {
+                read_word(value, path, problems, &Replay::ALL.map(Replay::name), Replay::from_name)
+            }),
             max_retries: object.nullable("maxRetries", path, problems, read_count),
             max_cost_usd: object.nullable("maxCostUsd", path, problems, read_positive_number),
             system_prompt_path: object.nullable("systemPromptPath", path, problems, read_string),

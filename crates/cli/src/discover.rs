@@ -99,7 +99,8 @@ impl Walker<'_> {
         paths.sort();
         for path in paths {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if name.starts_with('.') || name == "node_modules" || path == self.settings.output_dir {
+            let is_ours = path == self.settings.output_dir || path == self.settings.recording.folder;
+            if name.starts_with('.') || name == "node_modules" || is_ours {
                 continue;
             }
             if path.is_dir() {

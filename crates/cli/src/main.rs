@@ -14,6 +14,7 @@ mod load;
 mod model;
 mod printer;
 mod progress;
+mod recordings;
 mod registry;
 mod selection;
 mod settings;

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::judge::JudgeConfig;
 use crate::load::read_text;
 use crate::printer::Printer;
+use crate::recordings::RecordingSetting;
 
 const CONFIG_NAME: &str = "karat.json";
 
@@ -48,6 +49,7 @@ pub(crate) struct Settings {
     pub(crate) fail_fast: bool,
     pub(crate) trials: usize,
     pub(crate) gates: Option<Gates>,
+    pub(crate) recording: RecordingSetting,
     /// How often a call is tried again, where somebody said.
     pub(crate) max_retries: Option<u32>,
     pub(crate) max_cost_usd: Option<f64>,
@@ -161,6 +163,11 @@ impl Settings {
             fail_fast: args.fail_fast.or(file.fail_fast).unwrap_or_default(),
             trials: trials(args.trials.or(file.trials))?,
             gates,
+            recording: RecordingSetting::new(
+                resolver.path(args.record.as_deref(), file.record.as_deref(), "evals/recordings"),
+                args.replay.or(file.replay),
+                environment.ci,
+            ),
             max_retries: args
                 .max_retries
                 .or(file.max_retries)

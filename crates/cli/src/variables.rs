@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::args::{ConfigArgs, ModelArgs};
 use crate::failure::Failure;
+use crate::recordings::Replay;
 
 /// Looks a variable up.
 type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
@@ -43,6 +44,8 @@ impl ConfigArgs {
             fail_fast: flags.fail_fast.map_or_else(|| boolean("FAIL_FAST", &text), |flag| Ok(Some(flag)))?,
             trials: flags.trials.map_or_else(|| number("TRIALS", &text), |flag| Ok(Some(flag)))?,
             gates: flags.gates.or_else(|| text("GATES")),
+            record: flags.record.or_else(|| path("RECORD")),
+            replay: flags.replay.map_or_else(|| replay(&text), |flag| Ok(Some(flag)))?,
             max_retries: flags.max_retries.map_or_else(|| number("MAX_RETRIES", &text), |flag| Ok(Some(flag)))?,
             max_cost_usd: flags.max_cost_usd.map_or_else(|| number("MAX_COST_USD", &text), |flag| Ok(Some(flag)))?,
             model: flags.model.over_variables(&text)?,
@@ -72,6 +75,15 @@ fn boolean(name: &str, text: Lookup<'_>) -> Result<Option<bool>, Failure> {
         Some("false" | "0") => Ok(Some(false)),
         Some(other) => Err(Failure::invalid(format!("KARAT_{name} must be true or false, found '{other}'"))),
     }
+}
+
+fn replay(text: Lookup<'_>) -> Result<Option<Replay>, Failure> {
+    let Some(value) = text("REPLAY") else {
+        return Ok(None);
+    };
+    let replay = Replay::from_name(&value)
+        .ok_or_else(|| Failure::invalid(format!("KARAT_REPLAY must be on, auto, strict or off, found '{value}'")))?;
+    Ok(Some(replay))
 }
 
 fn number<N: FromStr>(name: &str, text: Lookup<'_>) -> Result<Option<N>, Failure> {
@@ -111,5 +123,6 @@ mod tests {
         let failure = over(&ConfigArgs::default(), &[("KARAT_STRICT", "maybe")]).expect_err("no boolean");
         assert_eq!(failure.message, "KARAT_STRICT must be true or false, found 'maybe'");
         assert!(over(&ConfigArgs::default(), &[("KARAT_CONCURRENCY", "many")]).is_err());
+        assert!(over(&ConfigArgs::default(), &[("KARAT_REPLAY", "yes")]).is_err());
     }
 }

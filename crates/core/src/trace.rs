@@ -1,7 +1,7 @@
 //! What an agent did with a message: the one shape that is judged, whoever answered.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// An agent's answer and how it came about.
@@ -38,7 +38,7 @@ pub struct ToolCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_params: Option<String>,
     /// What the tool answered, where the agent says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_present", skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// Why the call failed, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +59,11 @@ pub struct Usage {
     /// What the answer cost, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+}
+
+/// Reads a value that is there: null is an answer too.
+fn read_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 impl Trace {

@@ -10,6 +10,7 @@ mod connecting;
 mod failing;
 mod fetching;
 mod reading;
+mod recording;
 mod refusing;
 mod scripted;
 mod support;

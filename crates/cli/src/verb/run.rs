@@ -35,6 +35,7 @@ use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::model::Models;
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
+use crate::recordings::Recordings;
 use crate::registry::read_registry;
 use crate::selection::Selection;
 use crate::settings::Settings;
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     }
     let registry = read_registry(&settings.tool_registry, printer)?;
     // One for all: a provider's limits and the budget are the run's, not an agent's.
-    let mut models = Models::new(&settings, false);
+    let mut models = Models::new(&settings, settings.recording.asks_nobody());
     let agents = make_agents(&mut models, &mut settings, registry.as_ref(), printer)?;
     let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -74,6 +75,8 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let mut plan = runtime.block_on(make_plan(&mut settings, loaded, &agents, registry, baseline.as_ref(), printer))?;
     plan.rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), plan.registry.as_ref()), judge };
     check_output_dir(&settings.output_dir)?;
+    let recordings = Recordings::open(&settings, &environment.current_dir)?;
+    plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     reports.iter().try_for_each(Report::check)?;
 
     let mut reporters = Reporters::default();
@@ -96,6 +99,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         reporters.add(Box::new(progress));
     }
     let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
+    let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
     let totals = runtime.block_on(run_cancellable(plan, agents, &mut reporters, printer));
     printer.show_above(None);
     // Answers that nobody waits for any more must not keep the program.
@@ -108,7 +112,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     if status == ExitStatus::of_run(&totals) {
         printer.note(&format!("run {run_id}: {files} in {}", folder.display()));
     }
-    Ok(status)
+    Ok(recordings.close(status, printer))
 }
 
 async fn run_cancellable(

@@ -15,6 +15,7 @@ mod init;
 mod interrupt;
 mod matrix;
 mod model;
+mod recordings;
 mod rubrics;
 mod run;
 mod secrets;

@@ -1,0 +1,51 @@
+//! An agent whose answers are recorded and replayed.
+
+use std::sync::Arc;
+
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::port::{Agent, AgentError, Ask, Pending};
+use karat_core::trace::Trace;
+use serde_json::{Map, Value};
+
+use super::folder::RecordingFolder;
+use super::key::{Key, MESSAGE, SAMPLE};
+
+/// Answers from the folder where it can, and else asks.
+pub struct RecordingAgent {
+    inner: Arc<dyn Agent>,
+    folder: Arc<RecordingFolder>,
+}
+
+impl RecordingAgent {
+    pub fn new(inner: Arc<dyn Agent>, folder: Arc<RecordingFolder>) -> Self {
+        Self { inner, folder }
+    }
+}
+
+impl Agent for RecordingAgent {
+    fn identity(&self) -> String {
+        self.inner.identity()
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        self.inner.parameters()
+    }
+
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        self.inner.determinants(case)
+    }
+
+    fn mode(&self, case: &Case) -> Mode {
+        self.inner.mode(case)
+    }
+
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
+        Box::pin(async move {
+            let mut parts = self.inner.determinants(ask.case);
+            parts.insert(SAMPLE.to_owned(), ask.sample.into());
+            let key = Key::new(parts, MESSAGE, self.folder.redactor());
+            self.folder.answer(&key, || self.inner.answer(ask)).await
+        })
+    }
+}

@@ -1,0 +1,737 @@
+//! Answers that are recorded and replayed.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
+use karat_core::assertion::Mode;
+use karat_core::case::{Case, Expectation};
+use karat_core::port::{Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply, Pending, Unwatched, Waiting};
+use karat_core::redact::Redactor;
+use karat_core::trace::{ToolCall, Trace, Usage};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use crate::support::case;
+
+type Outcome = Result<Trace, AgentError>;
+
+/// Gives the answers it was handed, one after the other, and says what determines them.
+struct Fake {
+    parts: Map<String, Value>,
+    outcomes: Mutex<VecDeque<Outcome>>,
+    asked: AtomicUsize,
+}
+
+impl Fake {
+    fn new(parts: Value, outcomes: impl IntoIterator<Item = Outcome>) -> Arc<Self> {
+        let Value::Object(parts) = parts else { panic!("parts have names") };
+        Arc::new(Self { parts, outcomes: Mutex::new(outcomes.into_iter().collect()), asked: AtomicUsize::new(0) })
+    }
+
+    fn saying(text: &str) -> Arc<Self> {
+        Self::new(json!({"agent": "fake"}), [Ok(trace(text))])
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+impl Agent for Fake {
+    fn identity(&self) -> String {
+        "fake".to_owned()
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        Map::from_iter([("temperature".to_owned(), json!(0.5))])
+    }
+
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        let mut parts = self.parts.clone();
+        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts
+    }
+
+    fn mode(&self, _case: &Case) -> Mode {
+        Mode::Stubbed
+    }
+
+    fn answer<'a>(&'a self, _ask: Ask<'a>) -> Pending<'a, Outcome> {
+        Box::pin(async {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            let next = self.outcomes.lock().unwrap().pop_front();
+            match next {
+                Some(outcome) => outcome,
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// Whoever asks this one was wrong to ask at all.
+fn nobody(parts: Value) -> Arc<Fake> {
+    Fake::new(parts, [])
+}
+
+fn trace(response: &str) -> Trace {
+    Trace { response: response.to_owned(), latency_ms: 12.5, ..Trace::default() }
+}
+
+fn open(folder: &Path, mode: RecordingMode) -> Arc<RecordingFolder> {
+    open_secret(folder, mode, &[])
+}
+
+fn open_secret(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Arc<RecordingFolder> {
+    let mut redactor = Redactor::default();
+    for secret in secrets {
+        redactor.add(secret);
+    }
+    Arc::new(RecordingFolder::new(folder.to_path_buf(), "recordings".to_owned(), mode, redactor))
+}
+
+async fn ask(inner: &Arc<Fake>, folder: &Arc<RecordingFolder>, case: &Case, sample: u32) -> Outcome {
+    let agent = RecordingAgent::new(Arc::clone(inner) as Arc<dyn Agent>, Arc::clone(folder));
+    let asking = agent.answer(Ask { case, sample, waiting: &Unwatched });
+    tokio::time::timeout(Duration::from_secs(10), asking).await.expect("nobody was to be asked")
+}
+
+/// Asks the same again of a folder that replays only.
+async fn replay(parts: Value, folder: &Path, case: &Case, sample: u32) -> Outcome {
+    let inner = nobody(parts);
+    let outcome = ask(&inner, &open(folder, RecordingMode::Strict), case, sample).await;
+    assert_eq!(inner.asked(), 0);
+    outcome
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn only_file(folder: &Path) -> PathBuf {
+    let files = files(folder);
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+fn tally(replayed: usize, asked: usize, recorded: usize, missed: usize) -> RecordingTally {
+    RecordingTally { replayed, asked, recorded, missed }
+}
+
+fn model_parts() -> Value {
+    json!({
+        "agent": "openai:gpt-x", "model": "gpt-x-1", "parameters": {"temperature": 0.2, "seed": 7},
+        "systemPrompt": "8d969eef6eca", "tools": {"get_weather": "2c26b46b68ff", "get_time": "fcde2b2edba5"},
+        "stubs": {"get_weather": {"temperature": 18, "sky": ["cloudy"]}}, "maxTurns": 5,
+    })
+}
+
+#[tokio::test]
+async fn a_file_reads_well_in_a_review() {
+    let folder = TempDir::new().unwrap();
+    let answer = Trace {
+        response: "18 °C.\r\n\nTake a jacket.\n".to_owned(),
+        tool_calls: vec![ToolCall {
+            name: "get_weather".to_owned(),
+            success: Some(true),
+            duration_ms: Some(0.25),
+            params: Map::from_iter([("city".to_owned(), json!("Paris")), ("a".to_owned(), json!(1.0))]),
+            raw_params: None,
+            result: Some(Value::Null),
+            error: None,
+        }],
+        usage: Some(Usage {
+            input_tokens: Some(412),
+            output_tokens: Some(9),
+            cached_input_tokens: None,
+            cost_usd: Some(0.1 + 0.2),
+        }),
+        model: Some("gpt-x-1".to_owned()),
+        stop_reason: Some("stop".to_owned()),
+        latency_ms: 812.403_917,
+        stderr: Some("one line".to_owned()),
+        warnings: vec!["the answer was cut off".to_owned()],
+    };
+    let inner = Fake::new(model_parts(), [Ok(answer.clone())]);
+    let recorded = open(folder.path(), RecordingMode::Record);
+    let case = case("What's the weather in Paris?\nAnd should I take a jacket?");
+    assert_eq!(ask(&inner, &recorded, &case, 0).await.unwrap(), answer);
+    assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
+    let file = only_file(folder.path());
+    assert_eq!(file.file_name().unwrap(), "what-s-the-weather-in-paris-and-should-i-66de1b758662.json");
+    insta::assert_snapshot!(std::fs::read_to_string(&file).unwrap(), @r#"
+    {
+      "recording": 1,
+      "asked": {
+        "agent": "openai:gpt-x",
+        "model": "gpt-x-1",
+        "parameters": {
+          "seed": 7,
+          "temperature": 0.2
+        },
+        "systemPrompt": "8d969eef6eca",
+        "tools": {
+          "get_time": "fcde2b2edba5",
+          "get_weather": "2c26b46b68ff"
+        },
+        "stubs": {
+          "get_weather": {
+            "sky": [
+              "cloudy"
+            ],
+            "temperature": 18
+          }
+        },
+        "maxTurns": 5,
+        "message": [
+          "What's the weather in Paris?",
+          "And should I take a jacket?"
+        ],
+        "sample": 0
+      },
+      "answer": {
+        "response": [
+          "18 °C.\r",
+          "",
+          "Take a jacket.",
+          ""
+        ],
+        "toolCalls": [
+          {
+            "name": "get_weather",
+            "success": true,
+            "durationMs": 0.25,
+            "params": {
+              "city": "Paris",
+              "a": 1.0
+            },
+            "result": null
+          }
+        ],
+        "usage": {
+          "inputTokens": 412,
+          "outputTokens": 9,
+          "costUsd": 0.30000000000000004
+        },
+        "model": "gpt-x-1",
+        "stopReason": "stop",
+        "latencyMs": 812.403917,
+        "stderr": "one line",
+        "warnings": [
+          "the answer was cut off"
+        ]
+      }
+    }
+    "#);
+    assert_eq!(replay(model_parts(), folder.path(), &case, 0).await.unwrap(), answer);
+}
+
+#[tokio::test]
+async fn only_what_determines_the_answer_is_in_the_key() {
+    let folder = TempDir::new().unwrap();
+    let parts = json!({"agent": "fake"});
+    ask(&Fake::saying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+    let mut other = case("hi");
+    other.id = "other".to_owned();
+    other.description = "other".to_owned();
+    other.expect = Expectation { response_contains: Some(vec!["x".to_owned()]), ..Expectation::default() };
+    assert_eq!(replay(parts.clone(), folder.path(), &other, 0).await.unwrap(), trace("hello"));
+    assert!(replay(parts, folder.path(), &case("ho"), 0).await.is_err());
+}
+
+#[tokio::test]
+async fn every_sample_has_its_own_answer() {
+    let folder = TempDir::new().unwrap();
+    let inner = Fake::new(json!({}), ["a", "b"].map(|text| Ok(trace(text))));
+    let recorded = open(folder.path(), RecordingMode::Record);
+    for sample in [0, 1] {
+        ask(&inner, &recorded, &case("hi"), sample).await.unwrap();
+    }
+    assert_eq!(replay(json!({}), folder.path(), &case("hi"), 1).await.unwrap().response, "b");
+    assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await.unwrap().response, "a");
+    let missed = replay(json!({}), folder.path(), &case("hi"), 2).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording of this answer: the same is asked 3 times in this run and was recorded 2 times");
+}
+
+#[tokio::test]
+async fn auto_asks_only_for_what_is_missing() {
+    let folder = TempDir::new().unwrap();
+    let first = open(folder.path(), RecordingMode::Auto);
+    ask(&Fake::saying("first"), &first, &case("hi"), 0).await.unwrap();
+    assert_eq!(first.tally(), tally(0, 1, 1, 0));
+    let second = open(folder.path(), RecordingMode::Auto);
+    let inner = Fake::saying("second");
+    assert_eq!(ask(&inner, &second, &case("hi"), 0).await.unwrap().response, "first");
+    assert_eq!((inner.asked(), second.tally()), (0, tally(1, 0, 0, 0)));
+    assert_eq!(ask(&inner, &second, &case("ho"), 0).await.unwrap().response, "second");
+    assert_eq!((inner.asked(), second.tally()), (1, tally(1, 1, 1, 0)));
+}
+
+#[tokio::test]
+async fn record_asks_always_and_writes_over_what_is_there() {
+    let folder = TempDir::new().unwrap();
+    for text in ["first", "second"] {
+        ask(&Fake::saying(text), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+    }
+    only_file(folder.path());
+    assert_eq!(replay(json!({"agent": "fake"}), folder.path(), &case("hi"), 0).await.unwrap().response, "second");
+}
+
+#[tokio::test]
+async fn what_else_an_agent_says_of_itself_is_passed_through() {
+    let folder = TempDir::new().unwrap();
+    let inner = Fake::saying("hello");
+    let agent = RecordingAgent::new(Arc::clone(&inner) as Arc<dyn Agent>, open(folder.path(), RecordingMode::Record));
+    assert_eq!(agent.identity(), inner.identity());
+    assert_eq!(agent.parameters(), inner.parameters());
+    assert_eq!(agent.determinants(&case("hi")), inner.determinants(&case("hi")));
+    assert_eq!(agent.mode(&case("hi")), Mode::Stubbed);
+}
+
+#[tokio::test]
+async fn an_error_is_replayed_by_strict_and_asked_again_by_auto() {
+    let folder = TempDir::new().unwrap();
+    let error = AgentError {
+        message: "the agent answered HTTP 500:\nboom\r\n".to_owned(),
+        elapsed: Duration::from_nanos(1_234_567_891),
+        ends_run: true,
+    };
+    let inner = Fake::new(json!({}), [Err(error.clone()), Ok(trace("better"))]);
+    assert_eq!(ask(&inner, &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await, Err(error.clone()));
+    assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Err(error));
+    let auto = open(folder.path(), RecordingMode::Auto);
+    assert_eq!(ask(&inner, &auto, &case("hi"), 0).await, Ok(trace("better")));
+    assert_eq!((auto.tally(), auto.warnings()), (tally(0, 1, 1, 0), Vec::new()));
+    assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("better")));
+}
+
+#[tokio::test]
+async fn a_case_that_timed_out_leaves_nothing() {
+    let folder = TempDir::new().unwrap();
+    let recorded = open(folder.path(), RecordingMode::Record);
+    let agent = RecordingAgent::new(nobody(json!({})), Arc::clone(&recorded));
+    let case = case("hi");
+    let asking = agent.answer(Ask { case: &case, sample: 0, waiting: &Unwatched });
+    assert!(tokio::time::timeout(Duration::from_millis(20), asking).await.is_err());
+    assert_eq!(files(folder.path()), Vec::<PathBuf>::new());
+    assert_eq!(recorded.tally(), tally(0, 0, 0, 0));
+}
+
+#[tokio::test]
+async fn no_secret_reaches_the_disk_and_a_rotated_one_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let leak = "s3cr3t-one";
+    let answer = Trace {
+        response: format!("your key is {leak}"),
+        tool_calls: vec![ToolCall {
+            name: format!("tool-{leak}"),
+            params: Map::from_iter([(leak.to_owned(), json!([leak, {"n": leak}]))]),
+            raw_params: Some(leak.to_owned()),
+            result: Some(json!(leak)),
+            error: Some(leak.to_owned()),
+            ..ToolCall::default()
+        }],
+        model: Some(leak.to_owned()),
+        stop_reason: Some(leak.to_owned()),
+        stderr: Some(leak.to_owned()),
+        warnings: vec![leak.to_owned()],
+        ..trace("")
+    };
+    let parts = |secret: &str| json!({"agent": format!("http://x?key={secret}"), "tools": {secret: secret}});
+    let message = |secret: &str| case(&format!("log in with {secret}"));
+    let outcomes = [Ok(answer), Err(AgentError::new(format!("refused {leak}"), Duration::ZERO))];
+    let inner = Fake::new(parts(leak), outcomes);
+    let recorded = open_secret(folder.path(), RecordingMode::Record, &[leak]);
+    let returned = [ask(&inner, &recorded, &message(leak), 0).await, ask(&inner, &recorded, &message(leak), 1).await];
+    for file in files(folder.path()) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!text.contains(leak) && !file.display().to_string().contains("s3cr3t"), "{}: {text}", file.display());
+    }
+    let rotated = "another-secret";
+    let replayed = open_secret(folder.path(), RecordingMode::Strict, &[rotated]);
+    for (sample, returned) in [0, 1].into_iter().zip(returned) {
+        let inner = nobody(parts(rotated));
+        // What was judged while it was recorded is what is judged now.
+        assert_eq!(ask(&inner, &replayed, &message(rotated), sample).await, returned);
+    }
+    assert_eq!(replayed.tally(), tally(2, 0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_miss_says_what_changed() {
+    let folder = TempDir::new().unwrap();
+    let strict = || open(folder.path(), RecordingMode::Strict);
+    let empty = strict();
+    let missed = ask(&nobody(model_parts()), &empty, &case("What's the weather?"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording of this answer: nothing in recordings is like it");
+    assert_eq!((missed.elapsed, missed.ends_run), (Duration::ZERO, false));
+    assert_eq!(empty.tally(), tally(0, 0, 0, 1));
+
+    let inner = Fake::new(model_parts(), [Ok(trace("cloudy"))]);
+    ask(&inner, &open(folder.path(), RecordingMode::Record), &case("What's the weather?"), 0).await.unwrap();
+    let mut parts = model_parts();
+    parts["systemPrompt"] = json!("000000000000");
+    parts["tools"]["get_weather"] = json!("000000000000");
+    parts["parameters"]["temperature"] = json!(0.7);
+    let missed = ask(&nobody(parts), &strict(), &case("What's the weather?"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording of this answer: temperature was 0.2 and is 0.7, the system prompt changed, 1 tool changed (get_weather)");
+    let missed = ask(&nobody(model_parts()), &strict(), &case("What's the weather now?"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording of this answer: the message was 'What's the weather?' and is 'What's the weather now?'");
+    let missed = ask(&nobody(json!({"agent": "b"})), &strict(), &case("Sing!"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording of this answer: nothing in recordings is like it");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_replayed_is_told() {
+    let folder = TempDir::new().unwrap();
+    let parts = json!({"agent": "fake"});
+    ask(&Fake::saying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+    let file = only_file(folder.path());
+    let good = std::fs::read_to_string(&file).unwrap();
+    let broken = [
+        ("cut off", good[..good.len() / 2].to_owned()),
+        ("empty", String::new()),
+        ("another version", r#"{"recording": 2, "question": "hi"}"#.to_owned()),
+        ("another question", good.replace("\"hi\"", "\"ho\"")),
+        ("another sample", good.replace("\"sample\": 0", "\"sample\": 1")),
+        ("no answer", good.split("  \"answer\"").next().unwrap().trim_end().trim_end_matches(',').to_owned() + "}"),
+        ("an unknown key", good.replace("\"latencyMs\"", "\"latency\": 1, \"latencyMs\"")),
+    ];
+    let mut messages = Vec::new();
+    for (what, text) in broken {
+        assert_ne!(text, good, "{what}");
+        std::fs::write(&file, &text).unwrap();
+        let missed = replay(parts.clone(), folder.path(), &case("hi"), 0).await.unwrap_err();
+        let auto = open(folder.path(), RecordingMode::Auto);
+        assert_eq!(ask(&Fake::saying("again"), &auto, &case("hi"), 0).await.unwrap().response, "again", "{what}");
+        assert_eq!(auto.warnings(), [format!("{}; it was not replayed", missed.message)]);
+        assert_eq!(replay(parts.clone(), folder.path(), &case("hi"), 0).await.unwrap().response, "again", "{what}");
+        messages.push(format!("{what}: {}", missed.message));
+    }
+    insta::assert_snapshot!(messages.join("\n"), @"
+    cut off: the recording recordings/hi-da1b17deb0aa.json is damaged: EOF while parsing a string at line 6 column 6
+    empty: the recording recordings/hi-da1b17deb0aa.json is damaged: EOF while parsing a value at line 1 column 0
+    another version: the recording recordings/hi-da1b17deb0aa.json is of another version (2): record it again
+    another question: the recording recordings/hi-da1b17deb0aa.json holds the answer to another question: was it edited?
+    another sample: the recording recordings/hi-da1b17deb0aa.json holds the answer to another question: was it edited?
+    no answer: the recording recordings/hi-da1b17deb0aa.json is damaged: expected one of 'answer' and 'error'
+    an unknown key: the recording recordings/hi-da1b17deb0aa.json is damaged: unknown field `latency`, expected one of `response`, `toolCalls`, `usage`, `model`, `stopReason`, `latencyMs`, `stderr`, `warnings` at line 10 column 13
+    ");
+}
+
+#[tokio::test]
+async fn a_damaged_neighbour_does_not_hide_what_a_miss_is_like() {
+    let folder = TempDir::new().unwrap();
+    ask(&Fake::saying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+    std::fs::write(folder.path().join("a.json"), "{").unwrap();
+    std::fs::write(folder.path().join("b.json"), [0xff, 0xfe]).unwrap();
+    std::fs::create_dir(folder.path().join("c.json")).unwrap();
+    let missed = replay(json!({"agent": "other"}), folder.path(), &case("hi"), 0).await.unwrap_err();
+    assert_eq!(missed.message, "no recording of this answer: the agent was 'fake' and is 'other'");
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_recorded_is_still_an_answer() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("taken");
+    std::fs::write(&path, "a file").unwrap();
+    let recorded = open(&path, RecordingMode::Record);
+    assert_eq!(ask(&Fake::saying("hello"), &recorded, &case("hi"), 0).await, Ok(trace("hello")));
+    assert_eq!(recorded.tally(), tally(0, 1, 0, 0));
+    let failures = recorded.failures();
+    assert!(failures.len() == 1 && failures[0].starts_with("could not write the recording recordings"), "{failures:?}");
+
+    // Deeper than a reader of JSON goes.
+    let deep = (0..130).fold(json!(1), |value, _| json!([value]));
+    let call = ToolCall { params: Map::from_iter([("p".to_owned(), deep)]), ..ToolCall::default() };
+    let answer = Trace { tool_calls: vec![call], ..trace("deep") };
+    let recorded = open(folder.path(), RecordingMode::Record);
+    let inner = Fake::new(json!({}), [Ok(answer.clone())]);
+    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Ok(answer));
+    let failures = recorded.failures();
+    assert!(failures.len() == 1 && failures[0].contains("recursion limit"), "{failures:?}");
+    assert_eq!(files(folder.path()), [path]);
+}
+
+/// Many at once, as two processes would: each file is there whole, nothing else is left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_can_record_into_one_folder() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("deep/down");
+    let mut tasks = tokio::task::JoinSet::new();
+    for writer in 0..8 {
+        let recorded = open(&path, RecordingMode::Record);
+        tasks.spawn(async move {
+            for number in 0..50 {
+                let text = format!("{writer} ").repeat(2_000);
+                let inner = Fake::saying(&text);
+                ask(&inner, &recorded, &case(&format!("message {number}")), 0).await.unwrap();
+            }
+            assert_eq!(recorded.failures(), Vec::<String>::new());
+        });
+    }
+    tasks.join_all().await;
+    assert_eq!(files(&path).len(), 50);
+    for number in 0..50 {
+        let case = case(&format!("message {number}"));
+        let response = replay(json!({"agent": "fake"}), &path, &case, 0).await.unwrap().response;
+        assert!(response == response[..2].repeat(2_000), "{response}");
+    }
+}
+
+/// In a release build; one that is not optimised is allowed more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_takes_less_than_a_millisecond() {
+    const CASES: usize = 2_000;
+    let limit = Duration::from_millis(if cfg!(debug_assertions) { 5 } else { 1 });
+    let folder = TempDir::new().unwrap();
+    let cases: Vec<Case> = (0..CASES).map(|number| case(&format!("What's the weather, wording {number}?"))).collect();
+    let answer = Trace { response: "It is 18 °C and cloudy.\n".repeat(40), ..trace("") };
+    let recorded = open(folder.path(), RecordingMode::Record);
+    let inner = Fake::new(model_parts(), (0..CASES).map(|_| Ok(answer.clone())));
+    for case in &cases {
+        ask(&inner, &recorded, case, 0).await.unwrap();
+    }
+    let strict = open(folder.path(), RecordingMode::Strict);
+    let inner = nobody(model_parts());
+    let begun = Instant::now();
+    for case in &cases {
+        assert_eq!(ask(&inner, &strict, case, 0).await.unwrap(), answer);
+    }
+    let each = begun.elapsed() / 2_000;
+    assert_eq!(strict.tally(), tally(CASES, 0, 0, 0));
+    assert!(each < limit, "{each:?} a case");
+
+    // A change of the system prompt misses them all, and each says so.
+    let mut parts = model_parts();
+    parts["systemPrompt"] = json!("000000000000");
+    let inner = nobody(parts);
+    let begun = Instant::now();
+    for case in &cases {
+        let missed = ask(&inner, &strict, case, 0).await.unwrap_err();
+        assert_eq!(missed.message, "no recording of this answer: the system prompt changed");
+    }
+    let each = begun.elapsed() / 2_000;
+    assert!(each < limit * 4, "{each:?} a miss");
+}
+
+/// Replies with how often it was asked.
+struct FakeChat {
+    asked: AtomicUsize,
+    parameters: Map<String, Value>,
+}
+
+impl FakeChat {
+    fn new(temperature: f64) -> Arc<Self> {
+        let parameters = Map::from_iter([("temperature".to_owned(), json!(temperature))]);
+        Arc::new(Self { asked: AtomicUsize::new(0), parameters })
+    }
+}
+
+impl ChatModel for FakeChat {
+    fn identity(&self) -> String {
+        "openai:judge".to_owned()
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        self.parameters.clone()
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _prompt: &'a ChatPrompt,
+        _waiting: &'a dyn Waiting,
+    ) -> Pending<'a, Result<ChatReply, AgentError>> {
+        Box::pin(async {
+            let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let usage = Some(Usage { cost_usd: Some(1e-7), ..Usage::default() });
+            Ok(ChatReply { value: json!({"score": asked, "big": u64::MAX, "why": "key-1234"}), usage, latency_ms: 5.1 })
+        })
+    }
+}
+
+fn prompt(user: &str) -> ChatPrompt {
+    ChatPrompt {
+        system: "You judge.".to_owned(),
+        user: user.to_owned(),
+        name: "verdict".to_owned(),
+        schema: json!({"type": "object"}),
+    }
+}
+
+#[tokio::test]
+async fn a_judge_is_recorded_and_replayed_too() {
+    let folder = TempDir::new().unwrap();
+    let inner = FakeChat::new(0.0);
+    let recorded = open_secret(folder.path(), RecordingMode::Record, &["key-1234"]);
+    let chat = RecordingChat::new(Arc::clone(&inner) as Arc<dyn ChatModel>, Arc::clone(&recorded));
+    assert_eq!((chat.identity(), chat.parameters()), (inner.identity(), inner.parameters()));
+    let (first, same) = (prompt("How good is this?\nVery."), prompt("How good is this?\nVery."));
+    let (left, right) = tokio::join!(chat.complete(&first, &Unwatched), chat.complete(&same, &Unwatched));
+    // Nothing tells the two apart, and a replay has one reply for both.
+    assert_eq!(left, right);
+    assert_eq!(inner.asked.load(Ordering::Relaxed), 1);
+    let other = chat.complete(&prompt("And this?"), &Unwatched).await.unwrap();
+    assert_eq!(other.value, json!({"score": 1, "big": u64::MAX, "why": "***"}));
+    assert_eq!(recorded.tally(), tally(0, 2, 2, 0));
+
+    let replayed = open(folder.path(), RecordingMode::Strict);
+    let judge = FakeChat::new(0.0);
+    let chat = RecordingChat::new(Arc::clone(&judge) as Arc<dyn ChatModel>, Arc::clone(&replayed));
+    assert_eq!(chat.complete(&first, &Unwatched).await, left);
+    assert_eq!(chat.complete(&prompt("And this?"), &Unwatched).await, Ok(other));
+    let changed = ChatPrompt { schema: json!({"type": "object", "required": ["score"]}), ..prompt("And this?") };
+    let missed = chat.complete(&changed, &Unwatched).await.unwrap_err();
+    assert_eq!(missed.message, "no recording of this answer: schema required was added");
+    let warmer = RecordingChat::new(FakeChat::new(0.7), Arc::clone(&replayed));
+    let missed = warmer.complete(&prompt("And this?"), &Unwatched).await.unwrap_err();
+    assert_eq!(missed.message, "no recording of this answer: temperature was 0.0 and is 0.7");
+    assert_eq!((judge.asked.load(Ordering::Relaxed), replayed.tally()), (0, tally(2, 0, 0, 2)));
+}
+
+/// Texts with all that could be lost on the way: line ends, control characters, what is not ASCII.
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-zA-Z \"\\\\/{}\\[\\]:,]{0,8}",
+        Just("\n".to_owned()),
+        Just("\r\n".to_owned()),
+        Just("\r".to_owned()),
+        Just("\u{2028}\u{0}\u{1b}[31m\u{7f}".to_owned()),
+        any::<char>().prop_map(String::from),
+    ];
+    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+fn number() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop_oneof![Just(1.0), Just(-0.0), Just(1e300), Just(5e-324), Just(1e16), Just(0.1 + 0.2)]
+            .prop_map(Value::from),
+        Just(json!(9_007_199_254_740_993_u64)),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf =
+        prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), number(), text().prop_map(Value::from)];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((text(), inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn members() -> impl Strategy<Value = Map<String, Value>> {
+    proptest::collection::vec((text(), value()), 0..4).prop_map(|members| members.into_iter().collect())
+}
+
+fn maybe<T: std::fmt::Debug + Clone>(some: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
+    proptest::option::of(some)
+}
+
+fn finite() -> impl Strategy<Value = f64> {
+    prop_oneof![0.0..1e6, any::<f64>().prop_filter("finite", |number| number.is_finite())]
+}
+
+fn tool_call() -> impl Strategy<Value = ToolCall> {
+    let all = (text(), maybe(any::<bool>()), maybe(finite()), members(), maybe(text()), maybe(value()), maybe(text()));
+    all.prop_map(|(name, success, duration_ms, params, raw_params, result, error)| ToolCall {
+        name,
+        success,
+        duration_ms,
+        params,
+        raw_params,
+        result,
+        error,
+    })
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    let count = || maybe(any::<u64>());
+    (count(), count(), count(), maybe(finite())).prop_map(
+        |(input_tokens, output_tokens, cached_input_tokens, cost_usd)| Usage {
+            input_tokens,
+            output_tokens,
+            cached_input_tokens,
+            cost_usd,
+        },
+    )
+}
+
+fn any_trace() -> impl Strategy<Value = Trace> {
+    let calls = proptest::collection::vec(tool_call(), 0..3);
+    let warnings = proptest::collection::vec(text(), 0..2);
+    let all = (text(), calls, maybe(usage()), maybe(text()), maybe(text()), finite(), maybe(text()), warnings);
+    all.prop_map(|(response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings)| Trace {
+        response,
+        tool_calls,
+        usage,
+        model,
+        stop_reason,
+        latency_ms,
+        stderr,
+        warnings,
+    })
+}
+
+fn any_outcome() -> impl Strategy<Value = Outcome> {
+    let error = (text(), 0..1_u64 << 51, any::<bool>()).prop_map(|(message, nanos, ends_run)| AgentError {
+        message,
+        elapsed: Duration::from_nanos(nanos),
+        ends_run,
+    });
+    prop_oneof![4 => any_trace().prop_map(Ok), 1 => error.prop_map(Err)]
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_replay_is_the_recorded_answer_to_the_bit(outcome in any_outcome(), parts in members(), message in text()) {
+        let folder = TempDir::new().unwrap();
+        let parts = Value::Object(parts);
+        let case = case(&message);
+        let inner = Fake::new(parts.clone(), [outcome.clone()]);
+        let recorded = open(folder.path(), RecordingMode::Record);
+        let returned = run(ask(&inner, &recorded, &case, 3));
+        prop_assert_eq!(recorded.failures(), Vec::<String>::new());
+        prop_assert_eq!(&returned, &outcome);
+        let replayed = run(replay(parts, folder.path(), &case, 3));
+        prop_assert_eq!(&replayed, &outcome);
+        // Equality does not tell -0.0 from 0.0, nor one order of keys from another: bytes do.
+        prop_assert_eq!(format!("{replayed:?}"), format!("{outcome:?}"));
+    }
+
+    #[test]
+    fn no_edit_of_a_file_replays_another_answer(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let folder = TempDir::new().unwrap();
+        let inner = Fake::new(model_parts(), [Ok(trace("hello"))]);
+        run(ask(&inner, &open(folder.path(), RecordingMode::Record), &case("hi"), 0)).unwrap();
+        let file = only_file(folder.path());
+        let good = std::fs::read(&file).unwrap();
+        let end = good.windows(8).position(|bytes| bytes == b"\"answer\"").unwrap();
+        let mut bytes = good.clone();
+        let place = place.index(end);
+        bytes[place] = byte;
+        let before: Option<Value> = serde_json::from_slice(&good).ok();
+        let after: Option<Value> = serde_json::from_slice(&bytes).ok();
+        std::fs::write(&file, &bytes).unwrap();
+        let replayed = run(replay(model_parts(), folder.path(), &case("hi"), 0));
+        prop_assert_eq!(replayed.is_ok(), before == after, "byte {} is {}", place, byte);
+    }
+}
