@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, Throttle, ToolExecution, expand_variables};
+use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, Throttle, expand_variables};
 use karat_core::exit::ExitStatus;
 use karat_core::port::Agent;
 use karat_core::redact::Redactor;
-use karat_core::registry::Registry;
 use serde_json::Value;
 
 use crate::diagnostic::print_findings;
@@ -15,14 +14,11 @@ use crate::failure::Failure;
 use crate::load::read_text;
 use crate::model::{Models, is_model, no_agent};
 use crate::printer::Printer;
+use crate::registry::Tools;
 use crate::settings::Settings;
 
 /// Prepares the agent; header variables are filled in here and kept secret from here on.
-pub(crate) fn make_agent(
-    settings: &mut Settings,
-    registry: Option<&Registry>,
-    printer: &Printer,
-) -> Result<Arc<dyn Agent>, Failure> {
+pub(crate) fn make_agent(settings: &mut Settings, tools: &Tools, printer: &Printer) -> Result<Arc<dyn Agent>, Failure> {
     let Some(endpoint) = settings.agent_endpoint.clone() else {
         return Err(Failure::invalid("no agent to ask")
             .hint("set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:3000/chat")
@@ -62,7 +58,8 @@ pub(crate) fn make_agent(
         }
         _ if is_model(&text, settings) => {
             let mut models = Models::new(settings, false);
-            let agent = models.agent(&text, settings, registry, ToolExecution::Stubs, printer)?;
+            let agent =
+                models.agent(&text, settings, tools.registry.as_ref(), tools.execution(&settings.live), printer)?;
             Ok(Arc::new(agent))
         }
         _ => Err(no_agent(&text, settings)),
@@ -70,7 +67,7 @@ pub(crate) fn make_agent(
 }
 
 /// Takes note of secrets on a command line: `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`.
-fn learn_arguments(arguments: &[String], redactor: &mut Redactor) {
+pub(crate) fn learn_arguments(arguments: &[String], redactor: &mut Redactor) {
     let mut learn = |name: &str, value: &str| redactor.learn(name, &Value::from(value));
     for argument in arguments {
         if let Some((name, value)) = argument.split_once('=') {

@@ -34,7 +34,7 @@ use crate::judge::make_judge;
 use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
-use crate::registry::read_registry;
+use crate::registry::read_tools;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::snapshot::capture;
@@ -61,16 +61,16 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
             None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
         }
     }
-    let registry = read_registry(&settings.tool_registry, printer)?;
-    let agent = make_agent(&mut settings, registry.as_ref(), printer)?;
-    let judge = if rubrics.is_empty() { None } else { make_judge(&settings, printer)? };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    let tools = runtime.block_on(read_tools(&mut settings, printer))?;
+    let agent = make_agent(&mut settings, &tools, printer)?;
+    let judge = if rubrics.is_empty() { None } else { make_judge(&settings, printer)? };
     let identity = agent.identity();
     let mut plan =
-        runtime.block_on(make_plan(&mut settings, loaded, registry, baseline.as_ref(), &identity, printer))?;
+        runtime.block_on(make_plan(&mut settings, loaded, tools.registry, baseline.as_ref(), &identity, printer))?;
     let suites = rubrics.into_iter().map(|rubric| rubric_plan(rubric, plan.registry.as_ref())).collect();
     plan.rubrics = Rubrics { suites, judge };
     check_output_dir(&settings.output_dir)?;
@@ -128,6 +128,7 @@ async fn run_cancellable(
     tokio::select! {
         totals = &mut running => totals,
         () = interrupted() => {
+            karat_registry::end_servers();
             #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked twice to stop: nothing is worth waiting for")]
             std::process::exit(i32::from(ExitStatus::Interrupted.code()))
         }
@@ -135,7 +136,7 @@ async fn run_cancellable(
 }
 
 /// Waits until the person or the machine asks the program to stop.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

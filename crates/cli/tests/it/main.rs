@@ -13,6 +13,8 @@ mod generated;
 mod hostile;
 mod init;
 mod interrupt;
+#[cfg(unix)]
+mod live;
 mod model;
 mod rubrics;
 mod run;
