@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::source::{ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_word};
+use karat_core::source::{
+    ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_string_map, read_word,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -95,7 +97,7 @@ impl HttpConfig {
                     read_word(value, path, problems, &Method::NAMES, Method::from_name)
                 })
                 .unwrap_or_default(),
-            headers: object.nullable("headers", path, problems, read_headers).unwrap_or_default(),
+            headers: object.nullable("headers", path, problems, read_string_map).unwrap_or_default(),
             request: object.nullable("request", path, problems, RequestMap::read).unwrap_or_default(),
             response: object.nullable("response", path, problems, ResponseMap::read).unwrap_or_default(),
             max_response_bytes: object
@@ -144,15 +146,6 @@ impl RequestMap {
         }
         Some(body)
     }
-}
-
-/// Reads header names and values.
-pub fn read_headers(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
-    let map = read_object_map(value, path, problems)?;
-    let read = |(name, value): (&String, &Value)| Some((name.clone(), read_string(value, &path.key(name), problems)?));
-    // Every header is read, so that every header's problem is found.
-    let headers: Vec<Option<(String, String)>> = map.iter().map(read).collect();
-    headers.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub use budget::Budget;
 pub use command::{CommandAgent, CommandError};
 pub use headers::{MissingVariable, expand_variables};
 pub use http::{HttpAgent, fetch};
-pub use http_config::{HttpConfig, Method, RequestMap, read_headers};
+pub use http_config::{HttpConfig, Method, RequestMap};
 pub use model::{
     AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
     ProviderConfig, ToolExecution,

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, Throttle, ToolExecution, expand_variables};
+use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, Throttle, expand_variables};
 use karat_core::exit::ExitStatus;
 use karat_core::port::Agent;
 use karat_core::redact::Redactor;
-use karat_core::registry::Registry;
 use serde_json::Value;
 
 use crate::diagnostic::print_findings;
@@ -15,13 +14,14 @@ use crate::failure::Failure;
 use crate::load::read_text;
 use crate::model::{Models, is_model, no_agent};
 use crate::printer::Printer;
+use crate::registry::Tools;
 use crate::settings::{Anchored, Settings};
 
 /// Prepares the agents: one, or the several that are compared.
 pub(crate) fn make_agents(
     models: &mut Models,
     settings: &mut Settings,
-    registry: Option<&Registry>,
+    tools: &Tools,
     printer: &Printer,
 ) -> Result<Vec<Arc<dyn Agent>>, Failure> {
     if settings.agent_endpoints.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn make_agents(
             .hint("without an agent, scripted:FILE answers from a file"));
     }
     let endpoints = settings.agent_endpoints.clone();
-    endpoints.iter().map(|endpoint| make_agent(endpoint, models, settings, registry, printer)).collect()
+    endpoints.iter().map(|endpoint| make_agent(endpoint, models, settings, tools, printer)).collect()
 }
 
 /// Prepares an agent; header variables are filled in here and kept secret from here on.
@@ -38,7 +38,7 @@ fn make_agent(
     endpoint: &Anchored<String>,
     models: &mut Models,
     settings: &mut Settings,
-    registry: Option<&Registry>,
+    tools: &Tools,
     printer: &Printer,
 ) -> Result<Arc<dyn Agent>, Failure> {
     let text = endpoint.value.clone();
@@ -79,7 +79,8 @@ fn make_agent(
             Ok(Arc::new(agent))
         }
         _ if is_model(&text, settings) => {
-            let agent = models.agent(&text, settings, registry, ToolExecution::Stubs, printer)?;
+            let (registry, execution) = (tools.registry.as_ref(), tools.execution(&settings.live));
+            let agent = models.agent(&text, settings, registry, execution, printer)?;
             Ok(Arc::new(agent))
         }
         _ => Err(no_agent(&text, settings)),
@@ -87,7 +88,7 @@ fn make_agent(
 }
 
 /// Takes note of secrets on a command line: `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`.
-fn learn_arguments(arguments: &[String], redactor: &mut Redactor) {
+pub(crate) fn learn_arguments(arguments: &[String], redactor: &mut Redactor) {
     let mut learn = |name: &str, value: &str| redactor.learn(name, &Value::from(value));
     for argument in arguments {
         if let Some((name, value)) = argument.split_once('=') {

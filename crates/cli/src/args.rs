@@ -106,7 +106,7 @@ pub(crate) struct ConfigArgs {
     /// How long a case may take, in milliseconds [default: 60000]
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
-    /// The agent's tools, as JSON [default: tools/tools.exports.ts]
+    /// The agent's tools: a JSON file, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
     #[arg(long, value_name = "FILE")]
     pub(crate) tool_registry_path: Option<PathBuf>,
     /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
@@ -145,6 +145,23 @@ pub(crate) struct ConfigArgs {
     pub(crate) max_cost_usd: Option<f64>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) tools: ToolArgs,
+}
+
+/// Live tools, as keys of `karat.json`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Live tools (keys of karat.json and variables as well)")]
+pub(crate) struct ToolArgs {
+    /// MCP servers, as JSON: {"NAME": {"command": […], "env": {…}, "cwd": …}} or {"NAME": {"url": …, "headers": {…}}}
+    #[arg(long, value_name = "JSON")]
+    pub(crate) mcp_servers: Option<String>,
+    /// Who runs the tools that a model calls: stub (the case's stubs) or mcp (the MCP servers) [default: stub]
+    #[arg(long, value_name = "WHO")]
+    pub(crate) tool_execution: Option<String>,
+    /// The tools that may run, with commas between them, or * for all; others are refused to the model
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) allow_tools: Option<String>,
 }
 
 /// How a model is driven, as keys of `karat.json`.

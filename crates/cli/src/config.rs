@@ -1,12 +1,13 @@
 //! `karat.json`.
 
-use karat_agents::{HttpConfig, Price, ProviderConfig, read_headers};
+use karat_agents::{HttpConfig, Price, ProviderConfig};
 use karat_core::gate::Gates;
 use karat_core::source::{
     Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
-    read_string, read_strings, read_word, type_name,
+    read_string, read_string_map, read_strings, read_word, type_name,
 };
 use karat_core::tokenizer::Tokenizer;
+use karat_registry::{McpServerConfig, read_mcp_servers};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -88,6 +89,66 @@ pub(crate) struct ConfigFile {
     pub(crate) providers: Option<BTreeMap<String, ProviderConfig>>,
     /// What models' tokens cost, by `KIND:MODEL`.
     pub(crate) prices: Option<BTreeMap<String, Price>>,
+    /// MCP servers by name: whose tools are the registry where no file is, and who runs live tools.
+    pub(crate) mcp_servers: Option<BTreeMap<String, McpServerConfig>>,
+    /// Who runs the tools that a model calls: its cases' stubs, or the MCP servers.
+    pub(crate) tool_execution: Option<ToolExecutor>,
+    /// The tools that may run on MCP servers; others are refused to the model.
+    pub(crate) allow_tools: Option<AllowTools>,
+}
+
+/// Who runs the tools that a model calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ToolExecutor {
+    #[default]
+    Stub,
+    Mcp,
+}
+
+impl ToolExecutor {
+    pub(crate) const NAMES: [&'static str; 2] = ["stub", "mcp"];
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "stub" => Some(Self::Stub),
+            "mcp" => Some(Self::Mcp),
+            _ => None,
+        }
+    }
+}
+
+/// Which tools may run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum AllowTools {
+    All(Everything),
+    Named(Vec<String>),
+}
+
+/// The word for all there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum Everything {
+    #[serde(rename = "*")]
+    Everything,
+}
+
+impl AllowTools {
+    fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        match value {
+            Value::String(word) if word == "*" => Some(Self::All(Everything::Everything)),
+            Value::String(_) => {
+                problems.at(path, "'allowTools' is a list of tools, or \"*\" for all");
+                None
+            }
+            _ => Some(Self::named(read_strings(value, path, problems)?)),
+        }
+    }
+
+    /// Takes a `*` among the names for all.
+    pub(crate) fn named(names: Vec<String>) -> Self {
+        if names.iter().any(|name| name == "*") { Self::All(Everything::Everything) } else { Self::Named(names) }
+    }
 }
 
 /// Where a snapshot comes from.
@@ -156,6 +217,11 @@ impl ConfigFile {
             max_output_tokens: object.nullable("maxOutputTokens", path, problems, read_positive_count),
             providers: object.nullable("providers", path, problems, ProviderConfig::read_all),
             prices: object.nullable("prices", path, problems, Price::read_all),
+            mcp_servers: object.nullable("mcpServers", path, problems, read_mcp_servers),
+            tool_execution: object.nullable("toolExecution", path, problems, |value, path, problems| {
+                read_word(value, path, problems, &ToolExecutor::NAMES, ToolExecutor::from_name)
+            }),
+            allow_tools: object.nullable("allowTools", path, problems, AllowTools::read),
         };
         object.close(path, problems);
         Some(config)
@@ -183,7 +249,7 @@ impl SnapshotSource {
         let mut object = ObjectReader::open(value, path, problems)?;
         let command = object.optional("command", path, problems, read_strings);
         let url = object.optional("url", path, problems, read_string);
-        let headers = object.optional("headers", path, problems, read_headers);
+        let headers = object.optional("headers", path, problems, read_string_map);
         let file = object.optional("file", path, problems, read_string);
         object.close(path, problems);
         let source = match (command, url, headers, file) {

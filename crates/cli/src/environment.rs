@@ -61,6 +61,31 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Returns what of the process's environment the programs of others need; the rest, keys among it, is not theirs.
+pub(crate) fn plain_environment() -> BTreeMap<String, String> {
+    const NAMES: [&str; 18] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TERM",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+        "SYSTEMROOT",
+        "SYSTEMDRIVE",
+        "TEMP",
+        "TMP",
+        "APPDATA",
+        "LOCALAPPDATA",
+        "USERPROFILE",
+    ];
+    NAMES.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect()
+}
+
 /// The variables of a project: the process's, and those of its `.env` that the process does not have.
 #[derive(Clone, Default)]
 pub(crate) struct Variables {

@@ -10,6 +10,7 @@ mod discover;
 mod environment;
 mod failure;
 mod judge;
+mod live;
 mod load;
 mod model;
 mod printer;
@@ -57,6 +58,8 @@ fn main() -> ExitCode {
             failure.status
         }
     };
+    // A task that is still under way may hold one.
+    karat_registry::end_servers();
     ExitCode::from(status.code())
 }
 

@@ -1,14 +1,63 @@
-//! The tool registry that the settings name.
+//! The tools that the settings name, and who runs them.
 
+use std::sync::Arc;
+
+use karat_agents::ToolExecution;
+use karat_core::exit::ExitStatus;
 use karat_core::registry::Registry;
+use karat_registry::McpServers;
 
+use crate::config::ToolExecutor;
 use crate::failure::Failure;
+use crate::live::LiveTools;
 use crate::load::read_setting;
 use crate::printer::Printer;
-use crate::settings::PathSetting;
+use crate::settings::{PathSetting, Settings};
+use crate::verb::run::interrupted;
 
-/// Reads the registry; without one, staleness is unknown.
-pub(crate) fn read_registry(setting: &PathSetting, printer: &Printer) -> Result<Option<Registry>, Failure> {
+/// What is known of the agent's tools.
+pub(crate) struct Tools {
+    /// Without one, staleness is unknown.
+    pub(crate) registry: Option<Registry>,
+    /// The servers that run tools, if they shall; they end with this.
+    servers: Option<Arc<McpServers>>,
+}
+
+impl Tools {
+    /// Returns how a model's calls are answered.
+    pub(crate) fn execution(&self, live: &LiveTools) -> ToolExecution {
+        match &self.servers {
+            Some(servers) => {
+                ToolExecution::Live { runner: Arc::clone(servers) as Arc<_>, allowed: live.allowed.clone() }
+            }
+            None => ToolExecution::Stubs,
+        }
+    }
+}
+
+/// Reads the registry, from its file or else from the MCP servers, and keeps the servers if they shall run tools.
+pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Result<Tools, Failure> {
+    let registry = if settings.live.is_registry { None } else { read_registry(&settings.tool_registry, printer)? };
+    let runs_tools = settings.live.executor == ToolExecutor::Mcp;
+    if settings.live.servers.is_empty() || (registry.is_some() && !runs_tools) {
+        return Ok(Tools { registry, servers: None });
+    }
+    let targets = settings.live.targets(&settings.variables, &mut settings.redactor);
+    printer.keep_secret(settings.redactor.clone());
+    let connected = tokio::select! {
+        connected = McpServers::connect(targets?, settings.timeout) => connected,
+        () = interrupted() => return Err(Failure::reported(ExitStatus::Interrupted)),
+    };
+    let servers = connected.map_err(|error| Failure::invalid(error.to_string()))?;
+    let registry = registry.unwrap_or_else(|| servers.registry().clone());
+    if runs_tools {
+        let known: Vec<&str> = servers.registry().tools.iter().map(|tool| tool.name.as_str()).collect();
+        settings.live.warnings(&known).iter().for_each(|warning| printer.warn(warning));
+    }
+    Ok(Tools { registry: Some(registry), servers: runs_tools.then(|| Arc::new(servers)) })
+}
+
+fn read_registry(setting: &PathSetting, printer: &Printer) -> Result<Option<Registry>, Failure> {
     let shown = setting.path.display();
     let is_json = setting.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     if !is_json && setting.path.exists() {

@@ -17,6 +17,7 @@ use crate::diagnostic::print_findings;
 use crate::environment::{Environment, Variables};
 use crate::failure::Failure;
 use crate::judge::JudgeConfig;
+use crate::live::LiveTools;
 use crate::load::read_text;
 use crate::printer::Printer;
 use crate::recordings::RecordingSetting;
@@ -54,6 +55,7 @@ pub(crate) struct Settings {
     pub(crate) max_retries: Option<u32>,
     pub(crate) max_cost_usd: Option<f64>,
     pub(crate) model: ModelOptions,
+    pub(crate) live: LiveTools,
     /// What headers and keys name.
     pub(crate) variables: Variables,
     /// What must not be written anywhere; grows when header variables are filled in.
@@ -125,6 +127,7 @@ impl Settings {
             None => file.gates.clone(),
         };
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
+        let live = LiveTools::resolve(args, &file, &resolver, &mut redactor)?;
         let model = model_options(&args.model, &file, &resolver, &mut redactor)?;
         let judge = match args.judge.as_deref().map(str::trim) {
             Some(text) if text.starts_with('{') => Some(read_flag("judge", text, JudgeConfig::read, &mut redactor)?),
@@ -175,6 +178,7 @@ impl Settings {
                 .transpose()?,
             max_cost_usd: above_zero("max-cost-usd", args.max_cost_usd.or(file.max_cost_usd))?,
             model,
+            live,
             variables,
             redactor,
             root,
@@ -225,7 +229,7 @@ fn read_config(path: &Path, redactor: &mut Redactor, printer: &Printer) -> Resul
     }
 }
 
-struct Resolver<'r> {
+pub(crate) struct Resolver<'r> {
     /// What paths of the configuration are relative to.
     root: &'r Path,
     /// What paths of flags and variables are relative to.
@@ -241,7 +245,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn anchored<T>(&self, flag: Option<T>, file: Option<T>) -> Option<Anchored<T>> {
+    pub(crate) fn anchored<T>(&self, flag: Option<T>, file: Option<T>) -> Option<Anchored<T>> {
         match (flag, file) {
             (Some(value), _) => Some(Anchored { value, base: self.here.to_path_buf() }),
             (None, Some(value)) => Some(Anchored { value, base: self.root.to_path_buf() }),
@@ -394,7 +398,7 @@ fn tokenizer(name: &str) -> Result<Tokenizer, Failure> {
 }
 
 /// Reads a key that is given as JSON on the command line.
-fn read_flag<T>(
+pub(crate) fn read_flag<T>(
     name: &str,
     text: &str,
     read: impl FnOnce(&Value, &source::Path<'_>, &mut Problems) -> Option<T>,

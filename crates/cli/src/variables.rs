@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::args::{ConfigArgs, ModelArgs};
+use crate::args::{ConfigArgs, ModelArgs, ToolArgs};
 use crate::failure::Failure;
 use crate::recordings::Replay;
 
@@ -49,6 +49,11 @@ impl ConfigArgs {
             max_retries: flags.max_retries.map_or_else(|| number("MAX_RETRIES", &text), |flag| Ok(Some(flag)))?,
             max_cost_usd: flags.max_cost_usd.map_or_else(|| number("MAX_COST_USD", &text), |flag| Ok(Some(flag)))?,
             model: flags.model.over_variables(&text)?,
+            tools: ToolArgs {
+                mcp_servers: flags.tools.mcp_servers.or_else(|| text("MCP_SERVERS")),
+                tool_execution: flags.tools.tool_execution.or_else(|| text("TOOL_EXECUTION")),
+                allow_tools: flags.tools.allow_tools.or_else(|| text("ALLOW_TOOLS")),
+            },
         })
     }
 }

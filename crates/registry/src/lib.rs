@@ -1,7 +1,12 @@
 //! What karat knows of an agent's tools.
 //!
-//! Owns the reading of tool definitions, and must never run anything to get them.
+//! Owns the reading of tool definitions and the connections to MCP servers, and must never run a project's source to
+//! find its tools.
 
 mod json;
+mod mcp;
 
 pub use json::{RegistryError, read_json};
+pub use mcp::{
+    McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, end_servers, read_mcp_servers,
+};

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use karat_core::source::{
-    ObjectReader, Path, Problems, read_count, read_object_map, read_positive_count, read_string, read_word,
+    ObjectReader, Path, Problems, read_count, read_object_map, read_positive_count, read_string, read_string_map,
+    read_word,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::http_config::read_headers;
 
 /// The wire format that a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -174,7 +173,7 @@ impl ProviderConfig {
             }),
             base_url: object.nullable("baseUrl", path, problems, read_string),
             api_key_variable: object.nullable("apiKeyVariable", path, problems, read_string),
-            headers: object.nullable("headers", path, problems, read_headers).unwrap_or_default(),
+            headers: object.nullable("headers", path, problems, read_string_map).unwrap_or_default(),
             requests_per_minute: object.nullable("requestsPerMinute", path, problems, read_positive_count),
             max_concurrency: object.nullable("maxConcurrency", path, problems, read_positive_count),
             max_retries: object.nullable("maxRetries", path, problems, read_count),

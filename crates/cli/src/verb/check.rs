@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::model::is_model;
 use crate::printer::Printer;
-use crate::registry::read_registry;
+use crate::registry::read_tools;
 use crate::settings::Settings;
 
 /// The rule under which invalid places are listed.
@@ -28,9 +28,13 @@ const INVALID: &str = "invalid";
 const STALE: &str = "stale";
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
+    let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
     let paths = discover(&args.paths, &settings, &environment.current_dir)?;
-    let registry = read_registry(&settings.tool_registry, printer)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
     let routing_only = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
     let checker = Checker { registry: registry.as_ref(), routing_only };
     let mut report = Report::default();

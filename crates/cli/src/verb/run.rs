@@ -36,7 +36,7 @@ use crate::model::Models;
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
 use crate::recordings::Recordings;
-use crate::registry::read_registry;
+use crate::registry::read_tools;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::snapshot::capture;
@@ -63,16 +63,17 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
             None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
         }
     }
-    let registry = read_registry(&settings.tool_registry, printer)?;
-    // One for all: a provider's limits and the budget are the run's, not an agent's.
-    let mut models = Models::new(&settings, settings.recording.asks_nobody());
-    let agents = make_agents(&mut models, &mut settings, registry.as_ref(), printer)?;
-    let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let mut plan = runtime.block_on(make_plan(&mut settings, loaded, &agents, registry, baseline.as_ref(), printer))?;
+    let tools = runtime.block_on(read_tools(&mut settings, printer))?;
+    // One for all: a provider's limits and the budget are the run's, not an agent's.
+    let mut models = Models::new(&settings, settings.recording.asks_nobody());
+    let agents = make_agents(&mut models, &mut settings, &tools, printer)?;
+    let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
+    let mut plan =
+        runtime.block_on(make_plan(&mut settings, loaded, &agents, tools.registry, baseline.as_ref(), printer))?;
     plan.rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), plan.registry.as_ref()), judge };
     check_output_dir(&settings.output_dir)?;
     let recordings = Recordings::open(&settings, &environment.current_dir)?;
@@ -132,6 +133,7 @@ async fn run_cancellable(
     tokio::select! {
         totals = &mut running => totals,
         () = interrupted() => {
+            karat_registry::end_servers();
             #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked twice to stop: nothing is worth waiting for")]
             std::process::exit(i32::from(ExitStatus::Interrupted.code()))
         }
@@ -139,7 +141,7 @@ async fn run_cancellable(
 }
 
 /// Waits until the person or the machine asks the program to stop.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

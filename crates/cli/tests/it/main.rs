@@ -13,6 +13,8 @@ mod generated;
 mod hostile;
 mod init;
 mod interrupt;
+#[cfg(unix)]
+mod live;
 mod matrix;
 mod model;
 mod recordings;

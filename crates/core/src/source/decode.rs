@@ -1,5 +1,6 @@
 //! Values to types, strictly: unknown keys, wrong types and missing members are collected, not thrown.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -304,6 +305,15 @@ pub fn read_object_map(value: &Value, path: &Path<'_>, problems: &mut Problems) 
     }
     wrong_type(value, "an object", path, problems);
     None
+}
+
+/// Reads names with texts: headers, or environment variables.
+pub fn read_string_map(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
+    let map = read_object_map(value, path, problems)?;
+    let read = |(name, value): (&String, &Value)| Some((name.clone(), read_string(value, &path.key(name), problems)?));
+    // Every entry is read, so that every entry's problem is found.
+    let entries: Vec<Option<(String, String)>> = map.iter().map(read).collect();
+    entries.into_iter().collect()
 }
 
 #[cfg(test)]

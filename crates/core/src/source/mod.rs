@@ -10,7 +10,7 @@ mod place;
 
 pub use decode::{
     ObjectReader, Path, Problem, Problems, Subject, nearest, read_array, read_bool, read_count, read_object_map,
-    read_positive_count, read_positive_number, read_string, read_strings, read_word, type_name,
+    read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word, type_name,
 };
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};

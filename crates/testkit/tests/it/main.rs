@@ -6,6 +6,8 @@
 #[cfg(unix)]
 mod conformance;
 mod fixed;
+#[cfg(unix)]
+mod litellm;
 mod matching;
 mod models;
 #[cfg(unix)]

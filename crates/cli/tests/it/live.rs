@@ -1,0 +1,148 @@
+//! MCP servers as the registry, and as who runs a model's calls.
+
+use karat_testkit::litellm::{KEY, Litellm};
+use karat_testkit::mcp::shell_server;
+use karat_testkit::project::TempProject;
+use karat_testkit::tools::TestTool;
+use serde_json::{Value, json};
+
+use crate::support::{case, only_result, project};
+
+fn with_server(more: &Value) -> TempProject {
+    let mut config =
+        json!({"agentEndpoint": "http://127.0.0.1:9/chat", "mcpServers": {"shell": {"command": shell_server("")}}});
+    config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let calls = case("gs-x-001", "hi", json!({"toolsCalled": ["helo"], "responseContains": ["a", "b"]}));
+    project().file("karat.json", config).file("evals/x.golden.json", json!([calls]))
+}
+
+#[test]
+fn the_servers_tools_are_the_registry() {
+    let output = with_server(&json!({})).run(["check"]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    assert!(output.stdout.contains("'helo'"), "{}", output.both());
+    let empty = project().file(
+        "evals/x.golden.json",
+        json!([case("gs-x-001", "hi", json!({"toolsCalled": ["hello"], "responseContains": ["a", "b"]}))]),
+    );
+    let line = shell_words::join(shell_server(""));
+    let output = empty.run(["check", "--tool-registry-path", &format!("mcp:stdio:{line}")]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("0 invalid, 0 errors"), "{}", output.both());
+}
+
+#[test]
+fn a_server_that_cannot_be_had_stops_the_run() {
+    let output = project()
+        .file(
+            "karat.json",
+            json!({"agentEndpoint": "http://127.0.0.1:9", "mcpServers": {"x": {"command": ["no-such-program"]}}}),
+        )
+        .file("evals/x.golden.json", json!([case("gs-x-001", "hi", json!({"responseNonEmpty": true}))]))
+        .run(["run"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the MCP server 'x' cannot be started: there is no program 'no-such-program'
+    ");
+    let output = project()
+        .file("karat.json", json!({"toolRegistryPath": "mcp:stdio:a 'b"}))
+        .file("evals/x.golden.json", json!([]))
+        .run(["check"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'toolRegistryPath' is no MCP server: the command has a quote that is not closed
+    ");
+}
+
+#[test]
+fn somebody_must_be_there_to_run_tools() {
+    let project = project().file("evals/x.golden.json", json!([]));
+    insta::assert_snapshot!(project.run(["check", "--tool-execution", "mcp"]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'toolExecution' is "mcp", but there is no MCP server to run tools
+    hint: name one in 'mcpServers', for example {"files": {"command": ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]}}
+    hint: or set 'toolRegistryPath' to mcp:stdio:COMMAND or mcp:URL
+    "#);
+    insta::assert_snapshot!(project.run(["check", "--tool-execution", "mpc"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: nobody called 'mpc' runs tools
+    hint: did you mean 'mcp'?
+    ");
+}
+
+#[test]
+fn a_tool_that_nobody_has_is_told() {
+    let live = json!({"toolExecution": "mcp", "allowTools": ["helo", "pid"]});
+    let output = with_server(&live).run(["check"]);
+    assert!(
+        output.stderr.contains("warning: 'allowTools' names 'helo', which no MCP server has: did you mean 'hello'?"),
+        "{}",
+        output.both()
+    );
+    let output = with_server(&json!({"toolExecution": "mcp"})).run(["check"]);
+    assert!(output.stderr.contains("'allowTools' names no tool"), "{}", output.both());
+}
+
+#[test]
+fn a_servers_secrets_are_kept_and_other_variables_stay_here() {
+    const SECRET: &str = "s3cr3t-of-a-server";
+    let config = json!({"mcpServers": {"shell": {
+        "command": ["sh", "-c", "echo \"got $TOKEN, other=$OTHER, home=$HOME\" >&2; exit 3"],
+        "env": {"TOKEN": "${SERVER_TOKEN}"},
+    }}});
+    let project = project().file("karat.json", config).file("evals/x.golden.json", json!([]));
+    let output = project.command(["check"]).env("SERVER_TOKEN", SECRET).env("OTHER", "not-theirs").run();
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the MCP server 'shell' ended at once (exit status: 3); it said: got ***, other=, home=[HOME]
+    ");
+    assert!(!output.both().contains(SECRET) && !output.both().contains("not-theirs"), "{}", output.both());
+    insta::assert_snapshot!(project.run(["check"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the MCP server 'shell' cannot be given TOKEN: the environment variable SERVER_TOKEN is not set
+    ");
+}
+
+/// A model that nobody here wrote calls tools that nobody here wrote.
+#[test]
+fn a_model_runs_real_tools_and_only_those_that_may_run() {
+    let (Some(proxy), Some(everything)) = (Litellm::shared(), TestTool::ServerEverything.command()) else { return };
+    let project = project()
+        .file(
+            "karat.json",
+            json!({
+                "agentEndpoint": "openai:obeys",
+                "outputDir": "results",
+                "mcpServers": {"everything": {"command": everything}},
+                "toolExecution": "mcp",
+                "allowTools": ["get-sum"],
+            }),
+        )
+        .file(
+            "evals/sum.golden.json",
+            json!([
+                case("gs-sum-001", "get-sum {\"a\": 2, \"b\": 40}", json!({"toolsCalled": ["get-sum"], "noToolErrors": true, "responseContains": ["the tool said", "42"]})),
+                case("gs-sum-002", "echo {\"message\": \"hi\"}", json!({"toolsCalled": ["echo"], "responseNotContains": ["Echo: hi"]})),
+            ]),
+        )
+        .env("OPENAI_BASE_URL", proxy.openai_base())
+        .env("OPENAI_API_KEY", KEY);
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let result = only_result(&project, "results");
+    let call = |number: usize| &result["cases"][number]["details"]["toolCalls"][0];
+    assert_eq!((&call(0)["success"], &call(0)["result"]), (&json!(true), &json!("The sum of 2 and 40 is 42.")));
+    assert_eq!(call(1)["success"], false, "{result}");
+}

@@ -1,0 +1,206 @@
+//! How MCP servers are reached, as the configuration says.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use karat_core::source::{ObjectReader, Path, Problems, read_object_map, read_string, read_string_map, read_strings};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a short form begins with.
+const PREFIX: &str = "mcp:";
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum McpServerConfig {
+    /// A program that talks over its standard input and output.
+    Stdio {
+        /// The program and its arguments.
+        #[schemars(length(min = 1))]
+        command: Vec<String>,
+        /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+        /// The folder it runs in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    /// An address that speaks streamable HTTP.
+    Http {
+        url: String,
+        /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// A server as it is to be connected: with a name, with variables filled in, and with the folder it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedServer {
+    pub name: String,
+    /// Of a program, `env` is its whole environment.
+    pub config: McpServerConfig,
+    /// What `cwd` is relative to, and where a program without one runs.
+    pub base: PathBuf,
+}
+
+impl McpServerConfig {
+    pub fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let command = object.optional("command", path, problems, read_command);
+        let env = object.nullable("env", path, problems, read_string_map);
+        let cwd = object.nullable("cwd", path, problems, read_string);
+        let url = object.optional("url", path, problems, read_url);
+        let headers = object.nullable("headers", path, problems, read_string_map);
+        let has = |key: &str| value.get(key).is_some();
+        let is_whole = !(has("command") && has("url"))
+            && (has("command") || has("url"))
+            && !(has("command") && has("headers"))
+            && !(has("url") && (has("env") || has("cwd")));
+        object.close(path, problems);
+        if !is_whole {
+            problems.at(path, "an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')");
+            return None;
+        }
+        match (command, url) {
+            (Some(command), None) => Some(Self::Stdio { command, env: env.unwrap_or_default(), cwd }),
+            (None, Some(url)) => Some(Self::Http { url, headers: headers.unwrap_or_default() }),
+            _ => None,
+        }
+    }
+
+    /// Reads `mcp:stdio:COMMAND ARGS`, whose words are split as a shell would, or `mcp:URL`; none for any other text.
+    pub fn read_short(text: &str) -> Option<Result<Self, String>> {
+        let target = text.strip_prefix(PREFIX)?;
+        let Some(line) = target.strip_prefix("stdio:") else {
+            let url = is_url(target).then(|| Self::Http { url: target.to_owned(), headers: BTreeMap::new() });
+            return Some(url.ok_or_else(|| "expected mcp:stdio:COMMAND or mcp:URL (http://…, https://…)".to_owned()));
+        };
+        Some(match shell_words::split(line) {
+            Ok(command) if command.first().is_some_and(|program| !program.is_empty()) => {
+                Ok(Self::Stdio { command, env: BTreeMap::new(), cwd: None })
+            }
+            Ok(_) => Err("no command stands behind mcp:stdio:".to_owned()),
+            Err(_) => Err("the command has a quote that is not closed".to_owned()),
+        })
+    }
+}
+
+/// Reads the servers of a configuration by name.
+pub fn read_mcp_servers(
+    value: &Value,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<BTreeMap<String, McpServerConfig>> {
+    let map = read_object_map(value, path, problems)?;
+    let read = |(name, value): (&String, &Value)| {
+        Some((name.clone(), McpServerConfig::read(value, &path.key(name), problems)?))
+    };
+    // Every server is read, so that every server's problem is found.
+    let servers: Vec<Option<(String, McpServerConfig)>> = map.iter().map(read).collect();
+    servers.into_iter().collect()
+}
+
+fn read_command(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    if value.is_string() {
+        problems.at(path, "'command' is a list: the program, then each of its arguments");
+        return None;
+    }
+    let words = read_strings(value, path, problems)?;
+    if words.first().is_none_or(String::is_empty) {
+        problems.at(path, "'command' names no program");
+        return None;
+    }
+    Some(words)
+}
+
+fn read_url(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let url = read_string(value, path, problems)?;
+    if !is_url(&url) {
+        problems.at(path, "'url' must begin with http:// or https://");
+        return None;
+    }
+    Some(url)
+}
+
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn stdio(words: &[&str]) -> McpServerConfig {
+        let command = words.iter().map(|word| (*word).to_owned()).collect();
+        McpServerConfig::Stdio { command, env: BTreeMap::new(), cwd: None }
+    }
+
+    fn problems_of(value: &Value) -> Vec<String> {
+        let mut problems = Problems::default();
+        let read = read_mcp_servers(value, &Path::Root, &mut problems);
+        let list = problems.into_list();
+        assert_eq!(read.is_none(), !list.is_empty(), "nothing is dropped without a word: {value}");
+        list.into_iter().map(|problem| format!("{} {}", problem.pointer, problem.message)).collect()
+    }
+
+    #[test]
+    fn reads_both_kinds() {
+        let value = json!({
+            "files": {"command": ["npx", "-y", "server"], "env": {"ROOT": "${HOME}/x"}, "cwd": "data"},
+            "web": {"url": "https://host/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+        });
+        let mut problems = Problems::default();
+        let servers = read_mcp_servers(&value, &Path::Root, &mut problems).expect("valid");
+        assert_eq!(serde_json::to_value(&servers).expect("JSON"), value);
+    }
+
+    #[rstest]
+    #[case(json!({"a": {"command": "npx server"}}), "/a/command 'command' is a list: the program, then each of its arguments")]
+    #[case(json!({"a": {"command": []}}), "/a/command 'command' names no program")]
+    #[case(json!({"a": {"command": [""]}}), "/a/command 'command' names no program")]
+    #[case(json!({"a": {"url": "ftp://x"}}), "/a/url 'url' must begin with http:// or https://")]
+    #[case(json!({"a": {}}), "/a an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"command": ["x"], "url": "http://x"}}), "/a an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"url": "http://x", "env": {}}}), "/a an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')")]
+    fn what_is_wrong_is_said(#[case] value: Value, #[case] message: &str) {
+        assert_eq!(problems_of(&value), [message]);
+    }
+
+    #[test]
+    fn every_server_is_read() {
+        let value =
+            json!({"a": {"command": ["x"], "args": ["y"]}, "b": {"url": 5}, "c": {"command": ["x"], "env": {"A": 1}}});
+        assert_eq!(problems_of(&value).len(), 3, "{:?}", problems_of(&value));
+    }
+
+    #[rstest]
+    #[case("mcp:stdio:npx -y server 'a b' \"c\"", stdio(&["npx", "-y", "server", "a b", "c"]))]
+    #[case("mcp:stdio:echo $HOME `id` ; rm *", stdio(&["echo", "$HOME", "`id`", ";", "rm", "*"]))]
+    #[case("mcp:https://host/mcp", McpServerConfig::Http { url: "https://host/mcp".to_owned(), headers: BTreeMap::new() })]
+    fn short_forms(#[case] text: &str, #[case] config: McpServerConfig) {
+        assert_eq!(McpServerConfig::read_short(text), Some(Ok(config)));
+    }
+
+    #[rstest]
+    #[case("mcp:stdio:", "no command")]
+    #[case("mcp:stdio:''", "no command")]
+    #[case("mcp:stdio:a 'b", "not closed")]
+    #[case("mcp:npx server", "expected mcp:stdio:COMMAND")]
+    #[case("mcp:http://", "expected mcp:stdio:COMMAND")]
+    fn broken_short_forms(#[case] text: &str, #[case] message: &str) {
+        let error = McpServerConfig::read_short(text).expect("a short form").expect_err("broken");
+        assert!(error.contains(message), "{error}");
+    }
+
+    #[test]
+    fn a_path_is_no_short_form() {
+        assert_eq!(McpServerConfig::read_short("tools/mcp.json"), None);
+    }
+}

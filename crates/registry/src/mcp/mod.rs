@@ -1,0 +1,13 @@
+//! Live MCP servers: which tools they have, and the calling of these tools.
+
+mod config;
+mod http;
+mod outcome;
+mod process;
+mod server;
+mod servers;
+
+pub use config::{McpServerConfig, NamedServer, read_mcp_servers};
+pub use process::end_servers;
+pub use server::{McpError, McpProblem, McpServer};
+pub use servers::McpServers;

@@ -1,0 +1,123 @@
+//! What a tool's answer says, as the model is told it.
+
+use karat_core::port::ToolOutcome;
+use karat_core::text::text_form;
+use serde_json::{Value, json};
+
+/// Returns the outcome that a call's result stands for, which came as it was over the wire: a kind of content that is
+/// not known yet is described as well.
+pub(super) fn outcome(result: &Value) -> ToolOutcome {
+    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
+    if structured.is_none() && result.get("content").is_none() {
+        return failure(match result.get("resultType").and_then(Value::as_str) {
+            Some("input_required") => "the tool asks for more input, which nobody can give in an evaluation".to_owned(),
+            _ => format!("the server answered the call with something that is no tool result: {result}"),
+        });
+    }
+    let told = match structured {
+        // Its texts are the same once more; what else there is, is not.
+        Some(structured) => match blocks.iter().filter(|block| !is_text(block)).map(describe).collect::<Vec<_>>() {
+            others if others.is_empty() => structured.clone(),
+            others => json!({"structuredContent": structured, "content": others}),
+        },
+        None => Value::String(blocks.iter().map(describe).collect::<Vec<_>>().join("\n")),
+    };
+    let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
+    let error = is_error.then(|| match text_form(&told).trim() {
+        "" => "the tool failed without a word".to_owned(),
+        words => words.to_owned(),
+    });
+    ToolOutcome { result: told, error }
+}
+
+/// Returns the outcome of a call that no tool answered.
+pub(super) fn failure(message: impl Into<String>) -> ToolOutcome {
+    let message = message.into();
+    ToolOutcome { result: json!({"error": message}), error: Some(message) }
+}
+
+fn is_text(block: &Value) -> bool {
+    block["type"] == "text" && block["text"].is_string()
+}
+
+fn describe(block: &Value) -> String {
+    let text = |pointer: &str| block.pointer(pointer).and_then(Value::as_str);
+    let kind = text("/mimeType").or(text("/resource/mimeType")).map(|kind| format!(" {kind}")).unwrap_or_default();
+    match (block["type"].as_str(), text("/text"), text("/data")) {
+        (Some("text"), Some(words), _) => words.to_owned(),
+        (Some(name @ ("image" | "audio")), _, Some(data)) => format!("[{name}{kind}, {} bytes]", decoded_length(data)),
+        (Some("resource"), ..) => {
+            let uri = text("/resource/uri").unwrap_or("without an address");
+            match (text("/resource/text"), text("/resource/blob")) {
+                (Some(words), _) => format!("[resource {uri}{kind}]\n{words}"),
+                (None, Some(blob)) => format!("[resource {uri}{kind}, {} bytes]", decoded_length(blob)),
+                (None, None) => format!("[resource {uri}{kind}]"),
+            }
+        }
+        (Some("resource_link"), ..) => {
+            let words = text("/description").map(|words| format!(": {words}")).unwrap_or_default();
+            format!("[link to {} {}{kind}{words}]", text("/name").unwrap_or("a resource"), text("/uri").unwrap_or(""))
+        }
+        _ => format!("[content of a kind that karat does not know: {block}]"),
+    }
+}
+
+/// Returns how many bytes base64 text stands for.
+fn decoded_length(data: &str) -> usize {
+    let digits = data.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=').count();
+    digits * 3 / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}), json!("a\nb"))]
+    #[case(json!({"content": []}), json!(""))]
+    #[case(json!({"content": [{"type": "text", "text": "{\"a\":1}"}], "structuredContent": {"a": 1}}), json!({"a": 1}))]
+    #[case(json!({"content": [{"type": "text", "text": "x"}], "structuredContent": null}), json!("x"))]
+    #[case(json!({"structuredContent": [1, 2]}), json!([1, 2]))]
+    #[case(
+        json!({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}], "structuredContent": {"a": 1}}),
+        json!({"structuredContent": {"a": 1}, "content": ["[image image/png, 5 bytes]"]})
+    )]
+    #[case(
+        json!({"content": [{"type": "text", "text": "see:"}, {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}),
+        json!("see:\n[image image/png, 5 bytes]")
+    )]
+    #[case(json!({"content": [{"type": "audio", "data": "", "mimeType": "audio/wav"}]}), json!("[audio audio/wav, 0 bytes]"))]
+    #[case(
+        json!({"content": [{"type": "resource", "resource": {"uri": "test://1", "mimeType": "text/plain", "text": "hi"}}]}),
+        json!("[resource test://1 text/plain]\nhi")
+    )]
+    #[case(
+        json!({"content": [{"type": "resource", "resource": {"uri": "test://2", "blob": "aGk="}}]}),
+        json!("[resource test://2, 2 bytes]")
+    )]
+    #[case(
+        json!({"content": [{"type": "resource_link", "uri": "test://3", "name": "three", "description": "the third"}]}),
+        json!("[link to three test://3: the third]")
+    )]
+    #[case(
+        json!({"content": [{"type": "video", "data": "x"}]}),
+        json!("[content of a kind that karat does not know: {\"type\":\"video\",\"data\":\"x\"}]")
+    )]
+    #[case(json!({"content": [7]}), json!("[content of a kind that karat does not know: 7]"))]
+    fn what_the_model_is_told(#[case] result: Value, #[case] told: Value) {
+        assert_eq!(outcome(&result), ToolOutcome { result: told, error: None });
+    }
+
+    #[rstest]
+    #[case(json!({"isError": true, "content": [{"type": "text", "text": "no such file"}]}), "no such file")]
+    #[case(json!({"isError": true, "content": []}), "the tool failed without a word")]
+    #[case(json!({"isError": true, "structuredContent": {"code": 5}}), "{\"code\":5}")]
+    #[case(json!({"resultType": "input_required"}), "the tool asks for more input, which nobody can give in an evaluation")]
+    #[case(json!({"x": 1}), "the server answered the call with something that is no tool result: {\"x\":1}")]
+    fn a_failure_has_a_reason(#[case] result: Value, #[case] error: &str) {
+        assert_eq!(outcome(&result).error.as_deref(), Some(error));
+    }
+}

@@ -1,0 +1,31 @@
+//! `@modelcontextprotocol/server-filesystem` over stdio, beside another server.
+
+use karat_core::port::ToolRunner;
+use karat_registry::McpServers;
+use karat_testkit::tools::TestTool;
+use serde_json::json;
+
+use crate::support::{LIMIT, arguments, shell, stdio};
+
+#[tokio::test]
+async fn files_are_written_and_read_within_the_folder_only() {
+    let Some(mut command) = TestTool::ServerFilesystem.command() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().canonicalize().unwrap();
+    command.push(inside.to_string_lossy().into_owned());
+    let targets = vec![stdio("files", &command), shell("shell", "")];
+    let servers = McpServers::connect(targets, LIMIT).await.unwrap();
+    let names: Vec<&str> = servers.registry().tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(names.contains(&"write_file") && names.ends_with(&["odd", "refuse", "pid"]), "{names:?}");
+
+    let file = inside.join("note.txt");
+    let written = servers.call("write_file", &arguments(json!({"path": file, "content": "ünïcode\n"}))).await;
+    assert_eq!(written.error, None, "{written:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "ünïcode\n");
+    let read = servers.call("read_text_file", &arguments(json!({"path": file}))).await;
+    assert!(read.result.to_string().contains("ünïcode"), "{read:?}");
+    let outside = servers.call("read_text_file", &arguments(json!({"path": "/etc/hostname"}))).await;
+    assert!(outside.error.as_ref().is_some_and(|error| error.contains("denied")), "{outside:?}");
+    let other = servers.call("hello", &arguments(json!({}))).await;
+    assert_eq!(other.result, "hello", "each tool goes to its server");
+}

@@ -1,0 +1,89 @@
+//! Servers over streamable HTTP.
+
+use std::process::Command;
+use std::time::Duration;
+
+use futures::future::join_all;
+use karat_registry::{McpServer, McpServerConfig};
+use karat_testkit::server::ScriptedServer;
+use karat_testkit::tools::{BackgroundServer, TestTool};
+use serde_json::json;
+
+use crate::support::{LIMIT, arguments, http};
+
+fn everything() -> Option<BackgroundServer> {
+    let words = TestTool::ServerEverything.command()?;
+    let command = |port: u16| {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).arg("streamableHttp").env("PORT", port.to_string());
+        command
+    };
+    Some(BackgroundServer::start(command, "/mcp"))
+}
+
+#[tokio::test]
+async fn a_real_server_lists_and_runs_tools() {
+    let Some(background) = everything() else { return };
+    let server = McpServer::connect(http("web", &background.url("/mcp")), LIMIT).await.unwrap();
+    let tools = server.tools().await.unwrap();
+    assert!(tools.iter().any(|tool| tool.name == "get-sum" && tool.version.is_some()), "{tools:?}");
+    let sum = server.call("get-sum", &arguments(json!({"a": 1, "b": 2}))).await;
+    assert_eq!(sum.result, "The sum of 1 and 2 is 3.");
+    let wrong = server.call("get-sum", &arguments(json!({}))).await;
+    assert!(wrong.error.is_some(), "{wrong:?}");
+    let server = &server;
+    join_all((0..50).map(|number| async move {
+        let outcome = server.call("echo", &arguments(json!({"message": number.to_string()}))).await;
+        assert_eq!(outcome.result, format!("Echo: {number}"));
+    }))
+    .await;
+    drop(background);
+    let nothing = arguments(json!({"message": "x"}));
+    let gone = tokio::time::timeout(Duration::from_secs(30), server.call("echo", &nothing)).await;
+    let gone = gone.expect("a server that is not there is noticed");
+    assert!(gone.error.as_ref().is_some_and(|error| error.contains("'web'")), "{gone:?}");
+}
+
+fn refusal(reply: &serde_json::Value) -> String {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = ScriptedServer::start(json!({"*": reply}));
+    let mut target = http("web", &server.endpoint());
+    if let McpServerConfig::Http { headers, .. } = &mut target.config {
+        headers.insert("x-tenant".to_owned(), "blue".to_owned());
+    }
+    let connected = runtime.block_on(McpServer::connect(target, Duration::from_secs(2)));
+    let error = connected.err().expect("no server").to_string();
+    assert_eq!(server.requests()[0].headers.get("x-tenant").map(String::as_str), Some("blue"));
+    error
+}
+
+#[test]
+fn what_is_no_server_is_told() {
+    let error = refusal(&json!({"status": 503, "raw": "busy"}));
+    assert!(error.starts_with("the MCP server 'web' cannot be reached: HTTP 503"), "{error}");
+    let error = refusal(&json!({"status": 404, "raw": "nothing here"}));
+    assert!(error.contains("HTTP 404") && error.contains("nothing here"), "{error}");
+    let error = refusal(&json!({"status": 401, "raw": "", "headers": {"www-authenticate": "Bearer"}}));
+    assert!(error.to_lowercase().contains("auth"), "{error}");
+    let error = refusal(&json!({"status": 200, "raw": "<html>", "headers": {"content-type": "text/html"}}));
+    assert!(error.contains("text/html"), "{error}");
+    let error = refusal(&json!({"raw": "x", "delayMs": 20_000}));
+    assert_eq!(error, "the MCP server 'web' did not answer within 2000 ms");
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let error = McpServer::connect(http("web", "http://127.0.0.1:9/mcp"), LIMIT).await.err().expect("no server");
+    let error = error.to_string();
+    assert!(error.contains("cannot be reached") && error.to_lowercase().contains("refused"), "{error}");
+}
+
+#[tokio::test]
+async fn a_header_that_cannot_be_sent_is_named_without_its_value() {
+    let mut target = http("web", "http://127.0.0.1:9/mcp");
+    if let McpServerConfig::Http { headers, .. } = &mut target.config {
+        headers.insert("x-key".to_owned(), "secret\nvalue".to_owned());
+    }
+    let error = McpServer::connect(target, LIMIT).await.err().expect("no server").to_string();
+    assert_eq!(error, "the MCP server 'web' cannot be sent the header 'x-key': its value has forbidden characters");
+}

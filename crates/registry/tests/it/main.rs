@@ -1,0 +1,11 @@
+//! Live MCP servers: real ones that nobody here wrote, and rude ones.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+
+mod everything;
+mod filesystem;
+mod http;
+mod processes;
+mod rude;
+mod support;

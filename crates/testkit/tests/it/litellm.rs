@@ -1,0 +1,77 @@
+use karat_testkit::litellm::{KEY, Litellm};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+fn tools() -> Value {
+    json!([{"type": "function", "function": {"name": "echo", "parameters": {"type": "object"}}}])
+}
+
+/// Asks over a connection of the test's own.
+fn ask(path: &str, body: &Value) -> Option<(StatusCode, Value)> {
+    let proxy = Litellm::shared()?;
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = reqwest::Client::new();
+        let request = client.post(format!("{}{path}", proxy.openai_base())).bearer_auth(KEY).json(body);
+        let response = request.send().await.unwrap();
+        Some((response.status(), response.json().await.unwrap()))
+    })
+}
+
+fn complete(model: &str, messages: &Value) -> Option<(StatusCode, Value)> {
+    ask("/chat/completions", &json!({"model": model, "messages": messages, "tools": tools()}))
+}
+
+fn user(text: &str) -> Value {
+    json!([{"role": "user", "content": text}])
+}
+
+#[test]
+fn it_answers_with_a_text() {
+    let Some((status, reply)) = complete("says-hello", &user("hi")) else { return };
+    assert_eq!(status, 200, "{reply}");
+    assert_eq!(reply["choices"][0]["message"]["content"], "Hello from litellm.");
+    assert_eq!(reply["usage"]["total_tokens"], 30);
+}
+
+#[test]
+fn it_answers_with_calls() {
+    let Some((status, reply)) = complete("calls-two", &user("hi")) else { return };
+    assert_eq!(status, 200, "{reply}");
+    let calls = &reply["choices"][0]["message"]["tool_calls"];
+    assert_eq!((&calls[0]["function"]["name"], &calls[1]["function"]["name"]), (&json!("get-sum"), &json!("echo")));
+    assert_eq!(calls[1]["function"]["arguments"], r#"{"message": "hi"}"#);
+}
+
+#[test]
+fn it_obeys_and_tells_what_the_tool_said() {
+    let Some((status, reply)) = complete("obeys", &user(r#"echo {"message": "x"}"#)) else { return };
+    assert_eq!(status, 200, "{reply}");
+    let message = &reply["choices"][0]["message"];
+    let call = &message["tool_calls"][0];
+    assert_eq!(call["function"], json!({"name": "echo", "arguments": "{\"message\": \"x\"}"}));
+    let result = json!({"role": "tool", "tool_call_id": call["id"], "content": "Echo: x"});
+    let turns = json!([{"role": "user", "content": "echo"}, message, result]);
+    let (_, reply) = complete("obeys", &turns).unwrap();
+    assert_eq!(reply["choices"][0]["message"]["content"], "the tool said: Echo: x", "{reply}");
+    assert_eq!(reply["choices"][0]["finish_reason"], "stop");
+}
+
+#[test]
+fn it_refuses_time_and_again() {
+    for _ in 0..4 {
+        let Some((status, reply)) = complete("is-limited", &user("hi")) else { return };
+        assert_eq!(status, 429, "{reply}");
+    }
+    assert_eq!(complete("is-broken", &user("hi")).unwrap().0, 500);
+    assert_eq!(complete("unknown", &user("hi")).unwrap().0, 400);
+}
+
+#[test]
+fn it_speaks_the_other_protocol_too() {
+    let body = json!({"model": "says-hello", "max_tokens": 9, "messages": user("hi")});
+    let Some((status, reply)) = ask("/messages", &body) else { return };
+    assert_eq!(status, 200, "{reply}");
+    assert_eq!(reply["content"], json!([{"type": "text", "text": "Hello from litellm."}]));
+}
