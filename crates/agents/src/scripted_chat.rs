@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use karat_core::hash::short_hash;
 use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Waiting};
 use karat_core::source::{
     Finding, ObjectReader, Path, Problems, parse, read_array, read_count, read_object_map, read_string, read_strings,
@@ -81,6 +82,8 @@ pub struct ScriptedUsage {
 #[derive(Debug)]
 pub struct ScriptedChatModel {
     identity: String,
+    /// Of the script's text.
+    hash: String,
     replies: Vec<(Vec<String>, Answer)>,
     otherwise: Option<Answer>,
 }
@@ -99,7 +102,7 @@ impl ScriptedChatModel {
         let mut problems = Problems::default();
         let read = read_script(&value, &mut problems);
         match read.filter(|_| problems.is_empty()) {
-            Some((replies, otherwise)) => Ok(Self { identity, replies, otherwise }),
+            Some((replies, otherwise)) => Ok(Self { identity, hash: short_hash(text.as_bytes()), replies, otherwise }),
             None => Err(ScriptError { findings: Finding::locate_all(text, problems.into_list()) }),
         }
     }
@@ -165,7 +168,7 @@ impl ChatModel for ScriptedChatModel {
     }
 
     fn parameters(&self) -> Map<String, Value> {
-        Map::new()
+        [("script".to_owned(), Value::from(self.hash.as_str()))].into_iter().collect()
     }
 
     fn complete<'a>(

@@ -125,7 +125,8 @@ impl Models {
             filled => filled?,
         };
         let api = config.api.or(known.map(|known| known.api)).unwrap_or(karat_agents::Api::Openai);
-        Ok(Provider { name: name.to_owned(), api, base_url, key, headers })
+        let has_configured_base = config.base_url.is_some();
+        Ok(Provider { name: name.to_owned(), api, base_url, has_configured_base, key, headers })
     }
 }
 

@@ -82,7 +82,9 @@ impl ModelAgent {
         };
         let mut determinants = Map::new();
         determinants.insert("agent".to_owned(), client.identity().into());
-        determinants.extend(client.parameters());
+        let mut parameters = client.parameters();
+        determinants.extend(parameters.shift_remove_entry("model"));
+        determinants.insert("parameters".to_owned(), parameters.into());
         determinants.extend(hashed_prompt(system_prompt.as_deref()));
         let hash = |tool: &Tool| {
             let definition =

@@ -92,7 +92,9 @@ impl ModelClient {
         let Parameters { temperature, seed, max_output_tokens } = self.settings.parameters;
         let mut named = Map::new();
         named.insert("model".to_owned(), self.model.as_str().into());
-        named.insert("baseUrl".to_owned(), self.provider.base_url.as_str().into());
+        if self.provider.has_configured_base {
+            named.insert("baseUrl".to_owned(), self.provider.base_url.as_str().into());
+        }
         named.extend(temperature.map(|value| ("temperature".to_owned(), value.into())));
         // Anthropic's models take none.
         let seed = seed.filter(|_| self.provider.api == Api::Openai);

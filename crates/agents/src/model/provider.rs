@@ -38,6 +38,8 @@ pub struct Provider {
     pub name: String,
     pub api: Api,
     pub base_url: String,
+    /// The configuration names the base, so that it belongs to what is recorded; one from the environment does not.
+    pub has_configured_base: bool,
     pub key: Option<String>,
     pub headers: Vec<(String, String)>,
 }

@@ -254,7 +254,7 @@ fn a_model_is_replayed_without_its_key() {
         project.command(["run", "--replay=strict", "--temperature", "0.7"]).env("OPENAI_BASE_URL", &base).run();
     assert_eq!(missed.code, Some(3), "{}", missed.both());
     let result = newest_result(&project, "results");
-    insta::assert_snapshot!(result["cases"][0]["error"].as_str().unwrap(), @"no recording of this answer: the temperature was not set and is 0.7, 1 tool changed (get_weather)");
+    insta::assert_snapshot!(result["cases"][0]["error"].as_str().unwrap(), @"no recording of this answer: temperature was not set and is 0.7, 1 tool changed (get_weather)");
 }
 
 #[test]

@@ -67,7 +67,8 @@ fn scores_are_shown_and_kept_apart() {
     ");
     let results = rubric_results(&project);
     let [result] = &results[..] else { panic!("{results:?}") };
-    assert_eq!(result["judge"], json!({ "identity": "scripted:judge.json", "parameters": {} }));
+    assert_eq!(result["judge"]["identity"], "scripted:judge.json");
+    assert!(result["judge"]["parameters"]["script"].is_string(), "which script it was");
     assert_eq!(result["summary"]["scoreShare"], 0.75);
     assert_eq!(result["cases"][0]["dimensions"][1]["reason"], "a little short");
     assert_eq!(result["cases"][0]["details"]["response"], "ok: 18");
