@@ -1,6 +1,8 @@
 //! Rubric files, from the command line to the result.
 
 use karat_testkit::project::TempProject;
+use karat_testkit::server::ScriptedServer;
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::support::{ok_case, project, script};
@@ -223,4 +225,44 @@ fn check_reads_them_as_strictly() {
     2 files, 2 cases: 2 invalid, 0 errors, 1 warning
     ----- stderr -----
     "#);
+}
+
+#[rstest]
+#[case("openai:judge-model")]
+#[case("anthropic:judge-model")]
+fn a_real_model_judges_in_the_shape_that_it_is_asked_for(#[case] judge: &str) {
+    let server =
+        ScriptedServer::start(json!({"*": {"structured": {"score": 1, "reason": "fair"}, "usage": [100, 10]}}));
+    let prices = json!({judge: {"inputUsdPerMillion": 10, "outputUsdPerMillion": 100}});
+    let project = suite()
+        .env("OPENAI_API_KEY", "sk-judge-key")
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.base()))
+        .env("ANTHROPIC_API_KEY", "sk-judge-key")
+        .env("ANTHROPIC_BASE_URL", server.base());
+    let config = json!({
+        "agentEndpoint": "scripted:a.json", "outputDir": "results", "prices": prices,
+        "judge": {"model": judge, "temperature": 0, "maxOutputTokens": 300},
+    });
+    project.write("karat.json", config);
+    let output = project.run(["run", "--record", "recordings"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert_eq!(server.refusals(), Vec::<String>::new());
+    assert_eq!(server.request_count(), 2, "one call for each dimension");
+    let asked = server.bodies()[0].to_string();
+    assert!(asked.contains("paris") && asked.contains("ok: 18") && asked.contains("accuracy"), "{asked}");
+    let results = rubric_results(&project);
+    let [result] = &results[..] else { panic!("{results:?}") };
+    assert_eq!((&result["summary"]["score"], &result["summary"]["maxScore"]), (&json!(2), &json!(4)));
+    assert_eq!(result["judge"]["parameters"]["temperature"], 0.0);
+    assert_eq!(result["summary"]["judgeUsage"]["inputTokens"], 200);
+
+    let replayed = project.command(["run", "--record", "recordings", "--replay=strict", "--output-dir", "again"]);
+    let replayed = replayed.env("OPENAI_API_KEY", "").env("ANTHROPIC_API_KEY", "").run();
+    assert_eq!(replayed.code, Some(0), "{}", replayed.both());
+    assert_eq!(server.request_count(), 2, "nobody is asked again");
+
+    let poor = project.run(["run", "--max-cost-usd", "0.0025"]);
+    assert_eq!(poor.code, Some(3), "{}", poor.both());
+    assert!(poor.both().contains("the budget of $0.0025"), "{}", poor.both());
+    assert_eq!(server.request_count(), 3, "a second call would cost 0.004 in all");
 }
