@@ -15,7 +15,7 @@ pub(crate) fn trials_line(trials: &TrialSummary) -> String {
     if let (Some(rate), Some(low), Some(high)) = (trials.pass_rate, trials.pass_rate_low, trials.pass_rate_high) {
         let of = if *errored > 0 { format!(" of {} verdicts", total - errored) } else { String::new() };
         let (low, high) = (percent(low), percent(high));
-        let _ = write!(line, " ({} %{of}, 95 % interval {low}–{high} %)", percent(rate));
+        let _ = write!(line, " ({}%{of}, 95% interval {low}–{high}%)", percent(rate));
     }
     line
 }
@@ -58,8 +58,8 @@ mod tests {
     }
 
     #[rstest]
-    #[case(47, 3, 0, "47/50 trials passed (94 %, 95 % interval 84–98 %)")]
-    #[case(47, 3, 2, "47/52 trials passed, 2 errored (94 % of 50 verdicts, 95 % interval 84–98 %)")]
+    #[case(47, 3, 0, "47/50 trials passed (94%, 95% interval 84–98%)")]
+    #[case(47, 3, 2, "47/52 trials passed, 2 errored (94% of 50 verdicts, 95% interval 84–98%)")]
     #[case(0, 0, 5, "0/5 trials passed, 5 errored")]
     fn every_try_is_told_of(
         #[case] passed: usize,

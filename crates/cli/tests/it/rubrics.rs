@@ -61,7 +61,7 @@ fn scores_are_shown_and_kept_apart() {
         accuracy 2/2, tone 1/2
         → tone 1/2: a little short
     ───────────────────────────────────────────────────────────────────
-      1 judged | 3/4 points (75 %)
+      1 judged | 3/4 points (75%)
         judged by scripted:judge.json
 
     ----- stderr -----

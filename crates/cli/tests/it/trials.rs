@@ -51,7 +51,7 @@ fn a_flaky_agent_is_told_from_a_bad_one() {
       ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
       1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
-      8/10 trials passed (80 %, 95 % interval 49–94 %) | 1 flaky
+      8/10 trials passed (80%, 95% interval 49–94%) | 1 flaky
 
     ----- stderr -----
     run [RUN_ID]: 1 result file in evals/results
@@ -88,7 +88,7 @@ fn without_colours_and_letters_beyond_ascii_the_columns_stand() {
            found
     -------------------------------------------------------------------
       0/2 passed | 1 failed | 1 errored | 0 skipped assertions | [TIME] total
-      3/10 trials passed, 1 errored (33 % of 9 verdicts, 95 % interval 12-65 %)
+      3/10 trials passed, 1 errored (33% of 9 verdicts, 95% interval 12-65%)
       1 flaky
     ");
     assert!(output.stdout.is_ascii(), "{}", output.stdout);
@@ -113,7 +113,7 @@ fn gates_decide_the_exit_code() {
       ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
       1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
-      9/10 trials passed (90 %, 95 % interval 60–98 %) | 1 flaky
+      9/10 trials passed (90%, 95% interval 60–98%) | 1 flaky
 
     gates:
       ✓ passRate      0.9, at least 0.9
@@ -123,7 +123,7 @@ fn gates_decide_the_exit_code() {
     run [RUN_ID]: 1 result file in evals/results
     ");
     let page = project.read("held.md");
-    assert!(page.starts_with("## ✅ karat: 1/2 passed, 1 failed, 9/10 trials passed (90 %, "), "{page}");
+    assert!(page.starts_with("## ✅ karat: 1/2 passed, 1 failed, 9/10 trials passed (90%, "), "{page}");
     assert!(page.contains("- ✅ passRate: 0.9, at least 0.9\n"), "{page}");
 
     server.reset(json!({"a": steps("ppppf"), "b": steps("pppfp")}));

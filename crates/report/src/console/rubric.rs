@@ -133,7 +133,7 @@ pub(crate) fn percent(share: f64) -> String {
     } else {
         rounded
     };
-    format!("{shown:.0} %")
+    format!("{shown:.0}%")
 }
 
 #[cfg(test)]
@@ -143,6 +143,6 @@ mod tests {
     #[test]
     fn all_and_nothing_are_exact() {
         let shares = [0.0, 0.001, 0.8, 2.0 / 3.0, 0.999, 1.0];
-        assert_eq!(shares.map(percent), ["0 %", "1 %", "80 %", "67 %", "99 %", "100 %"]);
+        assert_eq!(shares.map(percent), ["0%", "1%", "80%", "67%", "99%", "100%"]);
     }
 }

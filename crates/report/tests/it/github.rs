@@ -101,6 +101,6 @@ fn gates_that_did_not_hold_are_errors() {
     ::error file=evals/x.golden.json,line=15,title=gs-x-002%3A Sometimes::1 of 3 trials failed: toolsCalled: expected 'a'%0AminLength: expected 5
     ::error file=evals/x.golden.json,line=26,title=gs-x-003%3A Sometimes::1 of 3 trials failed: timeout
     ::error file=evals/x.golden.json,line=37,title=gs-x-004 errored::1 of 3 trials errored, 1 failed: HTTP 500
-    ::notice title=karat::1/4 passed, 2 failed, 1 errored, 8/12 trials passed, 1 errored (73 %25 of 11 verdicts, 95 %25 interval 43–90 %25), 3 flaky
+    ::notice title=karat::1/4 passed, 2 failed, 1 errored, 8/12 trials passed, 1 errored (73%25 of 11 verdicts, 95%25 interval 43–90%25), 3 flaky
     ");
 }

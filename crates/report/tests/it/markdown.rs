@@ -186,7 +186,7 @@ fn prose(markdown: &str) -> String {
 fn trials_and_gates_are_told_first() {
     let events = fixture::tried();
     insta::assert_snapshot!(fixture::report(&events, MarkdownReporter::new), @"
-    ## ⚠️ karat: 1/4 passed, 2 failed, 1 errored, 8/12 trials passed, 1 errored (73 % of 11 verdicts, 95 % interval 43–90 %), 3 flaky
+    ## ⚠️ karat: 1/4 passed, 2 failed, 1 errored, 8/12 trials passed, 1 errored (73% of 11 verdicts, 95% interval 43–90%), 3 flaky
 
     ### Gates
 
@@ -198,7 +198,7 @@ fn trials_and_gates_are_told_first() {
 
     | Tool | Tier | Passed | Failed | Errored | Trials | Flaky | Skipped assertions | Duration |
     | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |
-    | x | golden | 1 | 2 | 1 | 8/12 trials passed, 1 errored &#40;73 % of 11 verdicts, 95 % interval 43–90 %&#41; | 3 | 0 | 3.0 s |
+    | x | golden | 1 | 2 | 1 | 8/12 trials passed, 1 errored &#40;73% of 11 verdicts, 95% interval 43–90%&#41; | 3 | 0 | 3.0 s |
 
     ### Failures
 

@@ -211,7 +211,7 @@ fn trials_show_how_often() {
         ! d:4: 5 of 5 trials errored: no connection
 
     4 suites: 1/4 passed | 1 failed | 2 errored | 0 skipped assertions
-      11/20 trials passed, 6 errored (79 % of 14 verdicts, 95 % interval 52–92 %)
+      11/20 trials passed, 6 errored (79% of 14 verdicts, 95% interval 52–92%)
       2 flaky
     ");
 }

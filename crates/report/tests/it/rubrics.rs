@@ -67,7 +67,7 @@ fn the_console_shows_scores_and_why_points_were_lost() {
         → error: leaves out what was asked for, and says more than anybody
           wanted to know about it
     ────────────────────────────────────────────────────────────────────────
-      2 judged | 10/12 points (83 %) | 1 errored | 1 not run
+      2 judged | 10/12 points (83%) | 1 errored | 1 not run
         judged by leaves out what was asked for, and says more than anybody
         wanted to know about it
       ⚠ leaves out what was asked for, and says more than anybody wanted to
@@ -76,7 +76,7 @@ fn the_console_shows_scores_and_why_points_were_lost() {
     ═══ other — rubric ════════════════════════════════════════════════
       ⚠ skipped: no judge is configured
 
-    2 rubric suites: 2 judged | 10/12 points (83 %) | 1 errored | 1 not run
+    2 rubric suites: 2 judged | 10/12 points (83%) | 1 errored | 1 not run
       4 skipped
     ");
 }
@@ -92,14 +92,14 @@ fn quiet_it_shows_only_lost_points_and_in_ascii_only_that() {
       ERR   na?ve - x  na?ve - x                                  250ms
         -> error: na?ve - x
     -------------------------------------------------------------------
-      2 judged | 10/12 points (83 %) | 1 errored | 1 not run
+      2 judged | 10/12 points (83%) | 1 errored | 1 not run
         judged by na?ve - x
       warn na?ve - x
 
     === other - rubric ================================================
       warn skipped: no judge is configured
 
-    2 rubric suites: 2 judged | 10/12 points (83 %) | 1 errored | 1 not run
+    2 rubric suites: 2 judged | 10/12 points (83%) | 1 errored | 1 not run
       4 skipped
     ");
     assert!(shown.is_ascii());
@@ -117,13 +117,13 @@ fn nothing_steers_the_terminal() {
 #[test]
 fn markdown_has_a_table_of_its_own() {
     insta::assert_snapshot!(fixture::report(&events("x|y"), MarkdownReporter::new), @"
-    ## ⚠️ karat: rubrics: 2 judged with 83 % of the points, 1 errored, 1 not run, 4 skipped
+    ## ⚠️ karat: rubrics: 2 judged with 83% of the points, 1 errored, 1 not run, 4 skipped
 
     ### Rubrics
 
     | Tool | Judge | Judged | Errored | Not run | Points |
     | --- | --- | ---: | ---: | ---: | ---: |
-    | x&#124;y | x&#124;y | 2 | 1 | 1 | 10/12 (83 %) |
+    | x&#124;y | x&#124;y | 2 | 1 | 1 | 10/12 (83%) |
     | other | skipped: no judge is configured | – | – | – | – |
 
     ### Rubrics: errors and lost points
@@ -161,7 +161,7 @@ fn github_is_told_of_what_has_no_score() {
     ::error file=x,line=3,title=x errored::x
     ::warning file=x,title=karat::x
     ::warning file=x,title=rubric skipped::no judge is configured
-    ::notice title=karat::rubrics: 2 judged with 83 %25 of the points, 1 errored, 1 not run, 4 skipped
+    ::notice title=karat::rubrics: 2 judged with 83%25 of the points, 1 errored, 1 not run, 4 skipped
     ");
 }
 
