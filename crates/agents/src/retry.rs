@@ -80,7 +80,8 @@ pub(crate) struct Retries {
 impl Retries {
     /// Tries until it works, until another try would not help, or until there were enough.
     ///
-    /// Refusals for haste while other calls are made too do not count: they slow us down, but say nothing of this call.
+    /// Refusals for haste do not count while other calls are under way or get their answers: they slow us down, but say
+    /// nothing of this call.
     pub(crate) async fn run<T, F: Future<Output = Result<T, TryError>>>(
         self,
         throttle: &Arc<Throttle>,
@@ -88,7 +89,7 @@ impl Retries {
         attempt: impl Fn() -> F,
     ) -> Result<T, TryError> {
         let turn = throttle.turn();
-        let mut try_before = None;
+        let mut answered_before = None;
         let mut pauses = backoff();
         let mut left = self.most;
         let mut elapsed = Duration::ZERO;
@@ -96,7 +97,8 @@ impl Retries {
             let wait = Wait::begin(waiting);
             let begun = turn.begin().await;
             drop(wait);
-            let number = begun.number();
+            let answered = *answered_before.get_or_insert(begun.answered_before());
+            let answered_now = begun.answered_before();
             let start = Instant::now();
             let error = match attempt().await {
                 Ok(value) => {
@@ -115,7 +117,7 @@ impl Retries {
                 }
                 Trouble::Haste { pause } => {
                     let shared = pause.filter(|pause| *pause <= LONGEST_PAUSE);
-                    (pause, !begun.refused(try_before, shared))
+                    (pause, !begun.refused(answered, shared))
                 }
             };
             if let Some(pause) = pause.filter(|pause| *pause > LONGEST_PAUSE) {
@@ -129,7 +131,7 @@ impl Retries {
                 return Err(TryError { message, ..error });
             }
             left -= u32::from(counts);
-            try_before = Some(number);
+            answered_before = Some(answered_now);
             let own = pauses.next().unwrap_or(LONGEST_BACKOFF);
             let wait = Wait::begin(waiting);
             tokio::time::sleep(pause.unwrap_or(own)).await;

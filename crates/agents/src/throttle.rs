@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 /// Lets calls to one provider through.
@@ -17,6 +17,8 @@ pub struct Throttle {
     /// The least time between the beginnings of two calls.
     interval: Option<Duration>,
     state: Mutex<State>,
+    /// Told when it has become a matter of time who begins next.
+    changed: Notify,
 }
 
 #[derive(Debug)]
@@ -30,9 +32,10 @@ struct State {
     next_slot: Instant,
     /// When the window was cut last: what was under way then says nothing of the new window.
     cut_at: Instant,
-    /// How many tries have begun.
-    begun: u64,
     arrived: u64,
+    /// How many tries were answered, and how many refused.
+    answered: u64,
+    refused: u64,
     /// Who waits, in the order of arrival.
     queue: BTreeMap<u64, oneshot::Sender<Begun>>,
 }
@@ -49,9 +52,8 @@ pub(crate) struct Turn {
 pub(crate) struct Begun {
     throttle: Arc<Throttle>,
     at: Instant,
-    number: u64,
-    /// Others were under way when it began.
-    in_company: bool,
+    /// How many tries had been answered when it began.
+    answered_before: u64,
     /// Nobody took it, so there is nothing to give back.
     void: bool,
 }
@@ -70,10 +72,12 @@ impl Throttle {
                 resume_at: now,
                 next_slot: now,
                 cut_at: now,
-                begun: 0,
                 arrived: 0,
+                answered: 0,
+                refused: 0,
                 queue: BTreeMap::new(),
             }),
+            changed: Notify::new(),
         }
     }
 
@@ -93,12 +97,11 @@ impl Throttle {
                 return Some(earliest);
             }
             let Some((_, waiting)) = state.queue.pop_first() else { break };
-            let (number, in_company) = (state.begun + 1, state.under_way > 0);
-            let begun = Begun { throttle: Arc::clone(self), at: now, number, in_company, void: false };
+            let answered_before = state.answered;
+            let begun = Begun { throttle: Arc::clone(self), at: now, answered_before, void: false };
             match waiting.send(begun) {
                 Ok(()) => {
                     state.under_way += 1;
-                    state.begun += 1;
                     if let Some(interval) = self.interval {
                         state.next_slot = now + interval;
                     }
@@ -114,6 +117,12 @@ impl Throttle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns how often the provider asked to slow down, and how many calls may be under way at once by now.
+    pub fn slowed_down(&self) -> Option<(u64, usize)> {
+        let state = self.state();
+        (state.refused > 0).then(|| (state.refused, whole(state.window)))
+    }
+
     #[cfg(test)]
     fn window(&self) -> usize {
         whole(self.state().window)
@@ -126,6 +135,10 @@ impl Turn {
         let (sender, mut begun) = oneshot::channel();
         self.throttle.state().queue.insert(self.number, sender);
         loop {
+            // Listening before looking, so that no change is missed.
+            let changed = self.throttle.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
             let again = self.throttle.let_begin(&mut self.throttle.state());
             let time = async {
                 match again {
@@ -137,28 +150,32 @@ impl Turn {
                 biased;
                 Ok(begun) = &mut begun => return begun,
                 () = time => {}
+                () = changed => {}
             }
         }
     }
 }
 
 impl Begun {
-    pub(crate) fn number(&self) -> u64 {
-        self.number
+    /// Returns how many tries had been answered when it began.
+    pub(crate) fn answered_before(&self) -> u64 {
+        self.answered_before
     }
 
     /// The try was answered.
     pub(crate) fn succeeded(self) {
         let mut state = self.throttle.state();
+        state.answered += 1;
         state.window = (state.window + 1.0 / state.window).min(count(self.throttle.most as u64));
     }
 
     /// The provider said that it is asked too much, and perhaps for how long to leave it alone.
     ///
-    /// Returns whether it was asked by others too since the call's try before, or at the same time: then it is us who
-    /// were too fast, and not this call that is refused for itself.
-    pub(crate) fn refused(self, try_before: Option<u64>, pause: Option<Duration>) -> bool {
+    /// Returns whether others are being asked at the same time, or were answered since the call's first or latest try
+    /// began (`answered_before` then): then it is us who were too fast, and not this call that is refused for itself.
+    pub(crate) fn refused(self, answered_before: u64, pause: Option<Duration>) -> bool {
         let mut state = self.throttle.state();
+        state.refused += 1;
         let now = Instant::now();
         if let Some(pause) = pause {
             state.resume_at = state.resume_at.max(now + pause);
@@ -168,8 +185,7 @@ impl Begun {
             state.window = (state.window / 2.0).max(1.0);
             state.cut_at = now;
         }
-        let between = try_before.is_some_and(|before| self.number != before + 1);
-        between || self.in_company || state.under_way > 1 || state.begun > self.number
+        state.under_way > 1 || state.answered > answered_before
     }
 }
 
@@ -180,8 +196,12 @@ impl Drop for Begun {
         }
         let mut state = self.throttle.state();
         state.under_way = state.under_way.saturating_sub(1);
-        // Whoever waits for a time looks for itself.
-        self.throttle.let_begin(&mut state);
+        let again = self.throttle.let_begin(&mut state);
+        drop(state);
+        // Those who waited for room wait for a time now.
+        if again.is_some() {
+            self.throttle.changed.notify_waiters();
+        }
     }
 }
 
@@ -232,14 +252,13 @@ mod tests {
             calls.push(throttle.turn().begin().await);
         }
         tokio::time::advance(Duration::from_millis(10)).await;
-        let company: Vec<bool> =
-            calls.into_iter().map(|call| call.refused(None, Some(Duration::from_secs(1)))).collect();
+        let company: Vec<bool> = calls.into_iter().map(|call| call.refused(0, Some(Duration::from_secs(1)))).collect();
         assert_eq!(throttle.window(), 4, "one storm, one cut");
-        assert_eq!(company, [true; 8]);
+        assert_eq!(company, [true, true, true, true, true, true, true, false], "the last one is alone");
         let start = Instant::now();
         let again = throttle.turn().begin().await;
         assert!(again.at - start >= Duration::from_millis(999), "{:?}", again.at - start);
-        assert!(!again.refused(None, None), "this one was alone");
+        assert!(!again.refused(0, None), "this one was alone");
         assert_eq!(throttle.window(), 2);
     }
 
@@ -250,7 +269,7 @@ mod tests {
         for _ in 0..3 {
             let begun = turns[0].begin().await;
             tokio::time::advance(Duration::from_millis(1)).await;
-            begun.refused(None, None);
+            begun.refused(0, None);
         }
         assert_eq!(throttle.window(), 1);
         let first = turns[0].begin().await;
@@ -262,17 +281,38 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_alone_is_told_so() {
-        let throttle = Arc::new(Throttle::new(4, None));
+    async fn who_is_refused_for_itself_is_told_so() {
+        let throttle = Arc::new(Throttle::new(1000, None));
         let (mine, other) = (throttle.turn(), throttle.turn());
         let first = mine.begin().await;
-        let number = first.number();
-        assert!(!first.refused(None, None));
-        let second = mine.begin().await;
-        let next = second.number();
-        assert!(!second.refused(Some(number), None), "nobody came in between");
+        let before = first.answered_before();
+        assert!(!first.refused(before, None));
+        assert!(!mine.begin().await.refused(before, None), "nobody was answered");
         drop(other.begin().await);
-        assert!(mine.begin().await.refused(Some(next), None), "somebody did");
+        assert!(!mine.begin().await.refused(before, None), "nobody was answered still");
+        other.begin().await.succeeded();
+        assert!(mine.begin().await.refused(before, None), "somebody was");
+        let _other = other.begin().await;
+        let last = mine.begin().await;
+        let before = last.answered_before();
+        assert!(last.refused(before, None), "somebody else is being asked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_forgotten_who_waits_for_room_and_then_for_time() {
+        let throttle = Arc::new(Throttle::new(1, Some(600)));
+        let first = throttle.turn().begin().await;
+        let waiting: Vec<_> = (0..5)
+            .map(|_| {
+                let turn = throttle.turn();
+                tokio::spawn(async move { turn.begin().await.succeeded() })
+            })
+            .collect();
+        tokio::time::advance(Duration::from_millis(5)).await;
+        first.refused(0, Some(Duration::from_secs(1)));
+        for one in waiting {
+            tokio::time::timeout(Duration::from_secs(10), one).await.expect("is let through").expect("no panic");
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -280,7 +320,7 @@ mod tests {
         let throttle = Arc::new(Throttle::new(4, None));
         for _ in 0..3 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            throttle.turn().begin().await.refused(None, None);
+            throttle.turn().begin().await.refused(0, None);
         }
         assert_eq!(throttle.window(), 1);
         for _ in 0..40 {
