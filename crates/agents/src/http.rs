@@ -89,7 +89,9 @@ impl HttpAgent {
         let start = Instant::now();
         let timed = |error: TryError| TryError { elapsed: start.elapsed(), ..error };
         let sent = self.request(message).send().await;
-        let response = sent.map_err(|error| timed(TryError::unreached(describe(error))))?;
+        let response = sent.map_err(|error| {
+            timed(TryError::unreached(format!("cannot reach {}: {}", shown(self.url.as_str()), describe(error))))
+        })?;
         let (status, trouble) = (response.status(), Trouble::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());

@@ -3,6 +3,7 @@
 //! Owns the wire to the agent and the reading of its replies, and must never judge them.
 
 mod budget;
+mod budgeted;
 mod command;
 mod headers;
 mod http;
@@ -18,6 +19,7 @@ mod throttle;
 mod wire;
 
 pub use budget::Budget;
+pub use budgeted::BudgetedAgent;
 pub use command::{CommandAgent, CommandError};
 pub use headers::{MissingVariable, expand_variables};
 pub use http::{HttpAgent, fetch};

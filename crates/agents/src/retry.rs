@@ -92,6 +92,7 @@ impl Retries {
         let mut answered_before = None;
         let mut pauses = backoff();
         let mut left = self.most;
+        let mut tries = 0;
         let mut elapsed = Duration::ZERO;
         loop {
             let wait = Wait::begin(waiting);
@@ -124,8 +125,8 @@ impl Retries {
                 let message = format!("{} (asked to wait for {} s, which is too long)", error.message, pause.as_secs());
                 return Err(TryError { message, ..error });
             }
+            tries += 1;
             if self.most == 0 || counts && left == 0 {
-                let tries = self.most + 1;
                 let message =
                     if tries == 1 { error.message } else { format!("{} (tried {tries} times)", error.message) };
                 return Err(TryError { message, ..error });
@@ -134,7 +135,9 @@ impl Retries {
             answered_before = Some(answered_now);
             let own = pauses.next().unwrap_or(LONGEST_BACKOFF);
             let wait = Wait::begin(waiting);
-            tokio::time::sleep(pause.unwrap_or(own)).await;
+            // Who says "at once" is taken at its word once; then there is a pause all the same.
+            let pause = pause.map_or(own, |pause| if tries == 1 { pause } else { pause.max(own / 4) });
+            tokio::time::sleep(pause).await;
             drop(wait);
         }
     }

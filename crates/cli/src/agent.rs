@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_agents::{CommandAgent, HttpAgent, ScriptedAgent, Throttle, expand_variables};
+use karat_agents::{BudgetedAgent, CommandAgent, HttpAgent, ScriptedAgent, Throttle, expand_variables};
 use karat_core::exit::ExitStatus;
 use karat_core::port::Agent;
 use karat_core::redact::Redactor;
@@ -30,7 +30,14 @@ pub(crate) fn make_agents(
             .hint("without an agent, scripted:FILE answers from a file"));
     }
     let endpoints = settings.agent_endpoints.clone();
-    endpoints.iter().map(|endpoint| make_agent(endpoint, models, settings, tools, printer)).collect()
+    let mut agents = Vec::with_capacity(endpoints.len());
+    for endpoint in &endpoints {
+        let agent = make_agent(endpoint, models, settings, tools, printer)?;
+        // A model's calls are paid for one by one; of others, only the whole answer's cost is known.
+        let is_paid = is_model(&endpoint.value, settings) || !models.budget().is_limited();
+        agents.push(if is_paid { agent } else { Arc::new(BudgetedAgent::new(agent, Arc::clone(models.budget()))) });
+    }
+    Ok(agents)
 }
 
 /// Prepares an agent; header variables are filled in here and kept secret from here on.

@@ -19,6 +19,9 @@ use crate::settings::Settings;
 /// A model API is asked again so often by default: it answers, and does nothing else.
 const MAX_RETRIES: u32 = 2;
 
+/// No provider gives out shorter keys.
+const SHORTEST_KEY: usize = 8;
+
 /// What all models of a run share.
 pub(crate) struct Models {
     /// By provider: its limits hold for all its models together.
@@ -31,6 +34,16 @@ pub(crate) struct Models {
 impl Models {
     pub(crate) fn new(settings: &Settings, offline: bool) -> Self {
         Self { throttles: BTreeMap::new(), budget: Arc::new(Budget::new(settings.max_cost_usd)), offline }
+    }
+
+    /// Returns what a run may cost, all agents together.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Returns the providers that are asked, with their limits.
+    pub(crate) fn throttles(&self) -> Vec<(String, Arc<Throttle>)> {
+        self.throttles.iter().map(|(name, throttle)| (name.clone(), Arc::clone(throttle))).collect()
     }
 
     /// Prepares a model that answers cases with the registry's tools.
@@ -48,7 +61,8 @@ impl Models {
         let prompt = prompt.map(|path| read_text(path, "the system prompt")).transpose()?;
         let tools = registry.map(|registry| registry.tools.as_slice()).unwrap_or_default();
         if tools.is_empty() {
-            printer.warn(&format!("{endpoint} is offered no tools: there is no tool registry ('toolRegistryPath')"));
+            let why = if registry.is_some() { "the tool registry is empty" } else { "there is no tool registry" };
+            printer.warn(&format!("{endpoint} is offered no tools: {why} ('toolRegistryPath')"));
         }
         ModelAgent::new(client, prompt, tools, execution).map_err(|error| Failure::invalid(error.to_string()))
     }
@@ -107,6 +121,15 @@ impl Models {
             Failure::invalid(format!("nothing says where '{name}' is"))
                 .hint(format!("set {variable}, or 'providers' in karat.json: {{\"{name}\": {{\"baseUrl\": …}}}}"))
         })?;
+        if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
+            let from = config.base_url.as_ref().map_or_else(
+                || known.map_or("", |known| known.base_variable).to_owned(),
+                |_| format!("'baseUrl' of '{name}'"),
+            );
+            return Err(Failure::invalid(format!(
+                "{from} is no URL: '{base_url}' does not begin with http:// or https://"
+            )));
+        }
         let key_variable = config.api_key_variable.as_deref().or(known.map(|known| known.key_variable));
         let key = key_variable.and_then(set);
         // A variable that a person named is meant.
@@ -116,7 +139,8 @@ impl Models {
                 .hint("set it in the environment, or in a file .env beside karat.json")
                 .hint("openai-compatible:MODEL, ollama:MODEL and vllm:MODEL need none"));
         }
-        if let Some(key) = &key {
+        // A key that is a short word is a stand-in for servers that want none, and masking it would garble every text.
+        if let Some(key) = key.as_ref().filter(|key| key.len() >= SHORTEST_KEY) {
             settings.redactor.add(key);
         }
         settings.redactor.learn("baseUrl", &base_url.as_str().into());
@@ -145,10 +169,18 @@ pub(crate) fn no_agent(endpoint: &str, settings: &Settings) -> Failure {
         "'{endpoint}' is no agent: expected a URL (http://…, https://…), openai:MODEL, anthropic:MODEL, another \
          provider's model, command:PROGRAM or scripted:FILE"
     ));
-    let kind = endpoint.split(':').next().unwrap_or(endpoint);
+    let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
     let names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).collect();
+    let example = |kind: &str| match kind {
+        "command" => "command:PROGRAM".to_owned(),
+        "scripted" => "scripted:FILE".to_owned(),
+        provider if rest.is_empty() => format!("{provider}:MODEL"),
+        provider => format!("{provider}:{rest}"),
+    };
+    let is_address = rest.starts_with(|first: char| first.is_ascii_digit()) || endpoint.starts_with("localhost");
     match nearest(kind, &names) {
-        Some(near) => failure.hint(format!("did you mean '{near}'?")),
+        _ if is_address => failure.hint(format!("did you mean 'http://{endpoint}'?")),
+        Some(near) => failure.hint(format!("did you mean '{}'?", example(near))),
         None => failure.hint("a provider of your own is named in 'providers' in karat.json"),
     }
 }

@@ -268,10 +268,10 @@ fn split(arguments: Arguments) -> (Map<String, Value>, Option<String>) {
 
 /// Adds a turn's usage; what one turn does not say is not known of the sum either.
 fn add(sum: &Usage, turn: &Usage, is_first: bool) -> Usage {
-    let both = |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left + right);
+    let both = |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left.saturating_add(right));
     let cached = match (sum.cached_input_tokens, turn.cached_input_tokens) {
         (None, None) => None,
-        (left, right) => Some(left.unwrap_or(0) + right.unwrap_or(0)),
+        (left, right) => Some(left.unwrap_or(0).saturating_add(right.unwrap_or(0))),
     };
     let earlier_cost = if is_first { Some(0.0) } else { sum.cost_usd };
     Usage {

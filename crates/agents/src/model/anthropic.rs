@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::client::Parameters;
+use super::openai::split_query;
 use super::turn::{Arguments, Call, CallResult, Turn, tokens};
 
 /// The version of the wire format that this file speaks.
@@ -19,8 +20,9 @@ const MAX_OUTPUT_TOKENS: u64 = 4096;
 
 /// Returns where a provider of this kind is asked; the base may hold the version or not.
 pub(super) fn url(base: &str) -> String {
-    let base = base.trim_end_matches('/');
-    format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
+    let (path, query) = split_query(base);
+    let path = path.trim_end_matches('/');
+    format!("{}/v1/messages{query}", path.strip_suffix("/v1").unwrap_or(path))
 }
 
 pub(super) fn headers(key: Option<&str>) -> Vec<(String, String)> {
@@ -153,7 +155,8 @@ fn read_usage(usage: &Value) -> Option<Usage> {
     let cached = tokens(usage, "cache_read_input_tokens").filter(|cached| *cached > 0);
     let written = tokens(usage, "cache_creation_input_tokens").unwrap_or(0);
     // What came from the cache or went into it is not in the plain count.
-    let input = tokens(usage, "input_tokens").map(|input| input + cached.unwrap_or(0) + written);
+    let input =
+        tokens(usage, "input_tokens").map(|input| input.saturating_add(cached.unwrap_or(0)).saturating_add(written));
     Some(Usage {
         input_tokens: input,
         output_tokens: tokens(usage, "output_tokens"),

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::provider::{Api, Provider};
 use super::turn::Turn;
 use super::{anthropic, openai};
-use crate::budget::{Budget, Experience};
+use crate::budget::{Budget, Experience, MostUsed, Reservation};
 use crate::price::Price;
 use crate::retry::{Retries, Trouble, TryError};
 use crate::throttle::Throttle;
@@ -47,9 +47,11 @@ pub struct ModelClient {
     provider: Provider,
     model: String,
     url: Url,
+    /// The address without what may be secret.
+    shown: String,
     client: Client,
     settings: ModelSettings,
-    experience: Experience,
+    experience: Experience<MostUsed>,
 }
 
 /// A call that was answered.
@@ -75,7 +77,8 @@ impl ModelClient {
         // What a person configured wins.
         headers.extend(provider.headers.iter().cloned());
         let client = client(&url, header_map(&headers)?)?;
-        Ok(Self { provider, model, url, client, settings, experience: Experience::default() })
+        let shown = shown(&provider.base_url);
+        Ok(Self { provider, model, url, shown, client, settings, experience: Experience::default() })
     }
 
     /// Returns `KIND:MODEL`.
@@ -133,12 +136,12 @@ impl ModelClient {
         let ModelSettings { budget, price, throttle, max_retries, .. } = &self.settings;
         let bytes = body.len();
         let wait = Wait::begin(waiting);
-        let reservation = budget.reserve(&self.experience, price.as_ref(), bytes).await;
+        let reservation = budget.reserve_tokens(&self.experience, price.as_ref(), bytes).await;
         drop(wait);
         let ending = |message: String| AgentError { message, elapsed: Duration::ZERO, ends_run: true };
         let reservation = reservation.map_err(|used_up| ending(used_up.message))?;
         let retries = Retries { most: *max_retries };
-        let called = retries.run(throttle, waiting, || self.attempt(&body)).await;
+        let called = retries.run(throttle, waiting, || self.attempt(&body, &reservation)).await;
         let (turn, latency) = called.map_err(|error| AgentError::new(error.message, error.elapsed))?;
         let usage = turn.usage.clone().map(|usage| {
             let cost_usd = price.as_ref().and_then(|price| price.of(&usage));
@@ -146,29 +149,37 @@ impl ModelClient {
         });
         match &usage {
             Some(used @ Usage { cost_usd: Some(cost), .. }) => {
-                reservation.settle(&self.experience, used, *cost, bytes);
+                self.experience.learn_tokens(used, bytes);
+                reservation.settle(*cost);
             }
             _ if budget.is_limited() => {
                 let message = "the reply does not say how many tokens it used, so 'maxCostUsd' cannot be kept";
                 return Err(ending(message.to_owned()));
             }
-            _ => {}
+            _ => reservation.refused(),
         }
         Ok(Answered { turn, usage, latency })
     }
 
     /// Makes one try.
-    async fn attempt(&self, body: &[u8]) -> Result<(Turn, Duration), TryError> {
+    async fn attempt(&self, body: &[u8], reservation: &Reservation<'_>) -> Result<(Turn, Duration), TryError> {
         let start = Instant::now();
+        reservation.sent();
         let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         let sent = request.body(body.to_vec()).send().await;
-        let response = sent.map_err(|error| TryError::unreached(describe(error)))?;
+        let response = sent.map_err(|error| {
+            reservation.refused();
+            TryError::unreached(format!("cannot reach {} at {}: {}", self.provider.name, self.shown, describe(error)))
+        })?;
         let status = response.status();
         let trouble = Trouble::of(&response);
         let read = read_body(response, self.settings.max_response_bytes).await;
         let latency = start.elapsed();
         if !status.is_success() {
-            let said = read.as_deref().map(error_text).unwrap_or_default();
+            reservation.refused();
+            let Refusal { text: said, is_quota } = read.as_deref().map(Refusal::of).unwrap_or_default();
+            // A quota that is used up says "too many requests", but no wait brings it back.
+            let trouble = if is_quota { Trouble::Lasting } else { trouble };
             let colon = if said.is_empty() { "" } else { ": " };
             let message = format!("{} answered HTTP {status}{colon}{said}", self.provider.name);
             return Err(TryError::new(message, trouble));
@@ -185,12 +196,24 @@ impl ModelClient {
     }
 }
 
-/// Returns what an error's body says, or all of it.
-fn error_text(body: &[u8]) -> String {
-    let value: Option<Value> = serde_json::from_slice(body).ok();
-    let said = value.as_ref().and_then(|value| {
-        let error = value.get("error")?;
-        error.get("message").or(Some(error)).and_then(Value::as_str)
-    });
-    said.map_or_else(|| String::from_utf8_lossy(body).trim().to_owned(), str::to_owned)
+/// What a provider says that gives no answer.
+#[derive(Default)]
+struct Refusal {
+    text: String,
+    /// There is no credit left.
+    is_quota: bool,
+}
+
+impl Refusal {
+    /// Reads an error's message, or takes all of the body for it.
+    fn of(body: &[u8]) -> Self {
+        let value: Value = serde_json::from_slice(body).unwrap_or_default();
+        let error = value.get("error").unwrap_or(&Value::Null);
+        let word = |key: &str| error.get(key).and_then(Value::as_str);
+        let text = word("message").or(error.as_str()).map(str::to_owned);
+        Self {
+            text: text.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned()),
+            is_quota: ["code", "type"].into_iter().any(|key| word(key) == Some("insufficient_quota")),
+        }
+    }
 }

@@ -15,7 +15,13 @@ use super::turn::{Arguments, Call, CallResult, Turn, tokens};
 
 /// Returns where a provider of this kind is asked.
 pub(super) fn url(base: &str) -> String {
-    format!("{}/chat/completions", base.trim_end_matches('/'))
+    let (path, query) = split_query(base);
+    format!("{}/chat/completions{query}", path.trim_end_matches('/'))
+}
+
+/// Splits off a query, which some gateways want: the path goes before it.
+pub(super) fn split_query(base: &str) -> (&str, &str) {
+    base.split_at(base.find('?').unwrap_or(base.len()))
 }
 
 pub(super) fn headers(key: &str) -> Vec<(String, String)> {

@@ -1,11 +1,14 @@
 //! `karat run`: eval files against the agent.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
+use karat_agents::Throttle;
 use karat_core::assertion::Strictness;
 use karat_core::case::EvalFile;
 use karat_core::event::RunTotals;
@@ -101,7 +104,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     }
     let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
     let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
-    let totals = runtime.block_on(run_cancellable(plan, agents, &mut reporters, printer));
+    let totals = runtime.block_on(run_cancellable(plan, agents, &models.throttles(), &mut reporters, printer));
     printer.show_above(None);
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
@@ -119,6 +122,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
 async fn run_cancellable(
     plan: Plan,
     agents: Vec<Arc<dyn Agent>>,
+    providers: &[(String, Arc<Throttle>)],
     reporters: &mut Reporters,
     printer: &Rc<Printer>,
 ) -> RunTotals {
@@ -127,6 +131,7 @@ async fn run_cancellable(
     tokio::pin!(running);
     tokio::select! {
         totals = &mut running => return totals,
+        never = tell_of_slowness(providers, printer) => match never {},
         () = interrupted() => printer.talk("interrupted: writing what has finished (once more to stop at once)"),
     }
     cancel.send(true).ok();
@@ -136,6 +141,23 @@ async fn run_cancellable(
             karat_registry::end_servers();
             #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked twice to stop: nothing is worth waiting for")]
             std::process::exit(i32::from(ExitStatus::Interrupted.code()))
+        }
+    }
+}
+
+/// Says once of each provider that it asked to slow down: a run that waits should not look like one that hangs.
+async fn tell_of_slowness(providers: &[(String, Arc<Throttle>)], printer: &Printer) -> Infallible {
+    let mut told = BTreeSet::new();
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for (name, throttle) in providers {
+            if let Some((_, window)) = throttle.slowed_down()
+                && told.insert(name)
+            {
+                printer.note(&format!(
+                    "{name} asks to slow down (HTTP 429): waiting as it says, for now with {window} at once"
+                ));
+            }
         }
     }
 }

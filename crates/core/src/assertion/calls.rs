@@ -22,7 +22,8 @@ pub(super) fn no_tool_errors(evidence: Evidence<'_>, tally: &mut Tally) -> Contr
 fn succeeded(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
     let calls = &evidence.trace.tool_calls;
     if let Some(failed) = calls.iter().find(|call| call.success == Some(false)) {
-        return Check::Failed(format!("expected every tool call to succeed but '{}' failed", failed.name));
+        let why = failed.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+        return Check::Failed(format!("expected every tool call to succeed but '{}' failed{why}", failed.name));
     }
     if let Some(silent) = calls.iter().find(|call| call.success.is_none()) {
         tally.warn(format!("noToolErrors: the agent does not say whether '{}' succeeded", silent.name));
