@@ -216,3 +216,101 @@ fn an_answer_that_was_cut_off_is_judged_with_a_warning() {
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("the answer was cut off"), "{}", output.stdout);
 }
+
+#[test]
+fn a_provider_that_always_refuses_ends_every_case() {
+    let server = ScriptedServer::start(json!({"*": {"status": 429, "text": "no", "headers": {"retry-after": "0"}}}));
+    let project = asking(&server)
+        .file("karat.json", config(json!({"concurrency": 4})))
+        .file("evals/x.golden.json", many_cases(4));
+    let output = project.command(["run"]).within(Duration::from_mins(2)).run();
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert_eq!(only_result(&project, "results")["summary"]["errored"], 4);
+    assert!(server.request_count() < 40, "{}", server.request_count());
+}
+
+#[test]
+fn a_quota_that_is_used_up_is_not_asked_again() {
+    let refusal =
+        json!({"error": {"message": "no credit", "type": "insufficient_quota", "code": "insufficient_quota"}});
+    let server = ScriptedServer::start(json!({"m": {"status": 429, "json": refusal}}));
+    let project = asking(&server)
+        .file("karat.json", config(json!({})))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["run"]);
+    assert_eq!((output.code, server.request_count()), (Some(3), 1), "{}", output.both());
+    assert!(output.stdout.contains("no credit"), "{}", output.stdout);
+}
+
+#[test]
+fn a_rate_and_a_narrow_window_together_let_everybody_through() {
+    let server = ScriptedServer::start(json!({"*": {"text": "ok", "delayMs": 20}}));
+    let limits = json!({"openai": {"requestsPerMinute": 1200, "maxConcurrency": 1}});
+    let project = asking(&server)
+        .file("karat.json", config(json!({"concurrency": 8, "providers": limits})))
+        .file("evals/x.golden.json", many_cases(12));
+    let output = project.command(["run"]).within(Duration::from_secs(30)).run();
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert_eq!(server.peak(), 1);
+}
+
+#[test]
+fn a_budget_is_kept_with_agents_that_say_what_they_cost_and_with_no_others() {
+    let server = ScriptedServer::start(json!({"*": {"response": "ok", "usage": {"costUsd": 5}, "delayMs": 10}}));
+    let project = project().file("evals/x.golden.json", many_cases(8));
+    let arguments = ["run", "--agent-endpoint", &server.endpoint(), "--output-dir", "results", "-j", "4"];
+    let output = project.run(arguments.into_iter().chain(["--max-cost-usd", "12"]));
+    assert_eq!((output.code, server.request_count()), (Some(3), 2), "{}", output.both());
+
+    server.reset(json!({"*": {"response": "ok"}}));
+    let silent = project.run(arguments.into_iter().chain(["--max-cost-usd", "12"]));
+    assert_eq!(silent.code, Some(3), "{}", silent.both());
+    assert!(silent.stdout.contains("does not say what its answer cost"), "{}", silent.stdout);
+}
+
+#[test]
+fn a_slow_call_that_is_given_up_is_paid_for() {
+    let server = ScriptedServer::start(json!({
+        "m1": {"text": "ok", "usage": [1000, 500]}, "*": {"text": "ok", "usage": [1000, 500], "delayMs": 5000},
+    }));
+    let prices = json!({"openai:test-model": {"inputUsdPerMillion": 2, "outputUsdPerMillion": 8}});
+    let project = asking(&server)
+        .file("karat.json", config(json!({"prices": prices, "maxCostUsd": 0.02, "timeoutMs": 300})))
+        .file("evals/x.golden.json", many_cases(9));
+    let output = project.run(["run"]);
+    assert_eq!((output.code, server.request_count()), (Some(3), 3), "{}", output.both());
+}
+
+#[test]
+fn what_is_wrong_with_a_provider_is_said_by_name() {
+    let house = json!({"house": {"baseUrl": "http://127.0.0.1:9", "apiKeyVariable": "HOUSE_KEY"}}).to_string();
+    let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let said = |endpoint: &str, variable: (&str, &str)| {
+        let arguments = ["run", "--agent-endpoint", endpoint, "--providers", &house];
+        project.command(arguments).env(variable.0, variable.1).run().both()
+    };
+    let without_key = said("house:big", ("NOTHING", ""));
+    assert!(without_key.contains("HOUSE_KEY is not set, and 'house' asks for a key"), "{without_key}");
+    let no_url = said("ollama:big", ("OLLAMA_BASE_URL", "127.0.0.1:9/v1"));
+    assert!(no_url.contains("OLLAMA_BASE_URL is no URL"), "{no_url}");
+    let nobody = said("ollama:big", ("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1"));
+    let nobody: String = nobody.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(nobody.contains("cannot reach ollama at http://127.0.0.1:9/v1"), "{nobody}");
+    for (wrong, right) in
+        [("openai", "openai:MODEL"), ("opneai:x", "openai:x"), ("localhost:3000/a", "http://localhost:3000/a")]
+    {
+        let said = said(wrong, ("NOTHING", ""));
+        assert!(said.contains(&format!("did you mean '{right}'?")), "{said}");
+    }
+}
+
+#[test]
+fn a_stand_in_for_a_key_garbles_nothing() {
+    let server = ScriptedServer::start(json!({"m": {"text": "ok, the latest test"}}));
+    let project = asking(&server)
+        .env("OPENAI_API_KEY", "test")
+        .file("karat.json", config(json!({})))
+        .file("evals/x.golden.json", json!([ok_case("gs-latest-001", "m")]));
+    assert_eq!(project.run(["run"]).code, Some(0));
+    assert_eq!(only_result(&project, "results")["cases"][0]["details"]["response"], "ok, the latest test");
+}

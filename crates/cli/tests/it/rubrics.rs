@@ -244,6 +244,8 @@ fn a_real_model_judges_in_the_shape_that_it_is_asked_for(#[case] judge: &str) {
         "judge": {"model": judge, "temperature": 0, "maxOutputTokens": 300},
     });
     project.write("karat.json", config);
+    let free = |response: &str| json!({"response": response, "usage": {"costUsd": 0}});
+    project.write("a.json", json!({"replies": {"m": free("ok"), "How warm?": free("ok: 18")}}));
     let output = project.run(["run", "--record", "recordings"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert_eq!(server.refusals(), Vec::<String>::new());
