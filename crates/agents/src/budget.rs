@@ -191,7 +191,7 @@ impl Experience<f64> {
 impl MostUsed {
     fn expected(self, bytes: usize) -> Usage {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a product of counts")]
-        let input = (self.input_tokens_per_byte * number(bytes as u64)) as u64;
+        let input = (self.input_tokens_per_byte * number(bytes as u64)).round() as u64;
         Usage { input_tokens: Some(input), output_tokens: Some(self.output_tokens), ..Usage::default() }
     }
 }
@@ -235,6 +235,17 @@ mod tests {
         }
         let used_up = call(&budget, &experience, (10, 9), 100).await.expect_err("no room");
         assert!(used_up.message.contains("$0.035") && used_up.message.contains("$0.0300 spent"), "{used_up:?}");
+    }
+
+    #[tokio::test]
+    async fn equal_calls_are_expected_to_cost_the_same_to_the_token() {
+        for bytes in 1..2_000 {
+            let experience = Tokens::default();
+            let usage = Usage { input_tokens: Some(7), output_tokens: Some(3), ..Usage::default() };
+            experience.learn_tokens(&usage, bytes);
+            let most = experience.known().expect("learnt");
+            assert_eq!(most.expected(bytes).input_tokens, Some(7), "{bytes} bytes");
+        }
     }
 
     #[tokio::test]

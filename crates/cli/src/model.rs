@@ -14,13 +14,10 @@ use crate::agent::fill_headers;
 use crate::failure::Failure;
 use crate::load::read_text;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::settings::{SHORTEST_KEY, Settings};
 
 /// A model API is asked again so often by default: it answers, and does nothing else.
 const MAX_RETRIES: u32 = 2;
-
-/// No provider gives out shorter keys.
-const SHORTEST_KEY: usize = 8;
 
 /// What all models of a run share.
 pub(crate) struct Models {

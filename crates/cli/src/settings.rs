@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use karat_agents::{HttpConfig, Parameters, Price, ProviderConfig};
+use karat_agents::{HttpConfig, KnownProvider, Parameters, Price, ProviderConfig};
 use karat_core::gate::Gates;
 use karat_core::redact::Redactor;
 use karat_core::source::{self, Problems, nearest, parse};
@@ -21,6 +21,9 @@ use crate::live::LiveTools;
 use crate::load::read_text;
 use crate::printer::Printer;
 use crate::recordings::RecordingSetting;
+
+/// No provider gives out shorter keys.
+pub(crate) const SHORTEST_KEY: usize = 8;
 
 const CONFIG_NAME: &str = "karat.json";
 
@@ -128,7 +131,12 @@ impl Settings {
         };
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
         let live = LiveTools::resolve(args, &file, &resolver, &mut redactor)?;
-        let model = model_options(&args.model, &file, &resolver, &mut redactor)?;
+        let mut model = model_options(&args.model, &file, &resolver, &mut redactor)?;
+        if args.max_retries.is_some() && args.model.providers.is_none() {
+            // A flag ranks above the file, whatever the file says of a provider.
+            model.providers.values_mut().for_each(|provider| provider.max_retries = None);
+        }
+        mask_provider_keys(&variables, &mut redactor);
         let judge = match args.judge.as_deref().map(str::trim) {
             Some(text) if text.starts_with('{') => Some(read_flag("judge", text, JudgeConfig::read, &mut redactor)?),
             Some(model) => {
@@ -340,6 +348,12 @@ fn model_options(
             None => file.prices.clone().unwrap_or_default(),
         },
     })
+}
+
+/// Takes note of every key that is at hand: programs that karat starts see them too, and may print them.
+fn mask_provider_keys(variables: &Variables, redactor: &mut Redactor) {
+    let keys = KnownProvider::ALL.iter().filter_map(|known| variables.get(known.key_variable));
+    keys.filter(|key| key.len() >= SHORTEST_KEY).for_each(|key| redactor.add(&key));
 }
 
 fn above_zero(name: &str, value: Option<f64>) -> Result<Option<f64>, Failure> {

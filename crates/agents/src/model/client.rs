@@ -74,6 +74,10 @@ impl ModelClient {
             Api::Anthropic => (anthropic::url(&provider.base_url), anthropic::headers(provider.key.as_deref())),
         };
         let url = Url::parse(&url).map_err(|error| ClientError::Url { url: shown(&url), reason: error.to_string() })?;
+        if (!url.username().is_empty() || url.password().is_some()) && provider.key.is_some() {
+            let reason = "the base URL holds a user and password, which would replace it".to_owned();
+            return Err(ClientError::Header { name: "authorization".to_owned(), reason });
+        }
         // What a person configured wins.
         headers.extend(provider.headers.iter().cloned());
         let client = client(&url, header_map(&headers)?)?;
