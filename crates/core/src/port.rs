@@ -29,6 +29,12 @@ pub trait Agent: Send + Sync {
     /// answer stands for a new one. What is only asserted of the answer is not in it.
     fn determinants(&self, case: &Case) -> Map<String, Value>;
 
+    /// Returns a text that is equal for cases for which this agent's determinants are equal, and for no others. It is
+    /// asked of every case before a run begins.
+    fn question(&self, case: &Case) -> String {
+        case.input.message.clone()
+    }
+
     /// Returns how the answer to this case comes about.
     fn mode(&self, case: &Case) -> Mode;
 

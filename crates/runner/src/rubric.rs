@@ -1,6 +1,6 @@
 //! Runs the rubric suites of a plan, after everything that passes or fails.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::pending;
 use std::panic::AssertUnwindSafe;
@@ -27,6 +27,7 @@ use tokio::time::Instant;
 use crate::case::{cut, details, redact_details, whole_millis};
 use crate::dispatch::{millis, unused_stubs};
 use crate::reporters::Reporters;
+use crate::sample::Samples;
 use crate::stopwatch::Stopwatch;
 use crate::worker::{Shared, internal};
 
@@ -75,6 +76,7 @@ pub(crate) struct RubricsRun {
 /// Runs all rubric suites, one after the other; `passed` says of each deterministic suite whether all of it passed.
 pub(crate) async fn run_rubrics(
     shared: &Shared,
+    mut samples: Samples,
     passed: &[bool],
     timestamp: &str,
     cancel: &watch::Receiver<bool>,
@@ -86,13 +88,13 @@ pub(crate) async fn run_rubrics(
     }
     let mut totals = RubricTotals::default();
     let mut by_agent = vec![RubricTotals::default(); shared.agents.len()];
-    let mut samples = samples(shared);
     for suite in &rubrics.suites {
         let allowed = if *cancel.borrow() { Err(INTERRUPTED.to_owned()) } else { admit(shared, suite, passed) };
         let outcome = match allowed {
             Err(reason) => RubricOutcome::Skipped(shared.plan.redactor.text(&reason).into_owned()),
             Ok((judge, warnings)) => {
-                let asked = samples_of(suite, &mut samples);
+                let next = |case: &RubricCase| samples.take(suite.agent, &case.case, 1);
+                let asked = suite.file.cases.iter().map(next).collect();
                 let run = SuiteRun { shared, suite, judge };
                 RubricOutcome::Result(Arc::new(run.result(asked, timestamp, warnings, cancel.clone()).await))
             }
@@ -153,31 +155,6 @@ fn suite_at_its_end(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome)
         lines: lines.collect(),
         outcome,
     }
-}
-
-/// How often each question was asked of each agent.
-type Samples = HashMap<(usize, String), u32>;
-
-/// Counts what was asked before the rubric suites.
-fn samples(shared: &Shared) -> Samples {
-    let trials = u32::try_from(shared.plan.trials.max(1)).unwrap_or(u32::MAX);
-    let mut asked = Samples::new();
-    for suite in &shared.plan.suites {
-        for case in &suite.file.cases {
-            let count = asked.entry((suite.agent, case.question())).or_default();
-            *count = count.saturating_add(trials);
-        }
-    }
-    asked
-}
-
-fn samples_of(suite: &RubricPlan, asked: &mut Samples) -> Vec<u32> {
-    let next = |case: &RubricCase| {
-        let count = asked.entry((suite.agent, case.case.question())).or_default();
-        *count += 1;
-        *count - 1
-    };
-    suite.file.cases.iter().map(next).collect()
 }
 
 struct SuiteRun<'r> {

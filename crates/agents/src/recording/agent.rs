@@ -36,6 +36,10 @@ impl Agent for RecordingAgent {
         self.inner.determinants(case)
     }
 
+    fn question(&self, case: &Case) -> String {
+        self.inner.question(case)
+    }
+
     fn mode(&self, case: &Case) -> Mode {
         self.inner.mode(case)
     }
