@@ -304,3 +304,22 @@ fn no_recording_overwrites_another_of_its_run() {
     assert_eq!((replayed.code, server.request_count()), (Some(1), 6), "{}", replayed.both());
     assert_eq!(normalised(&project), before);
 }
+
+#[test]
+fn a_timeout_is_replayed_as_the_failure_it_was() {
+    let steps = json!([{"response": "ok"}, {"response": "ok", "delayMs": 5000}]);
+    let server = ScriptedServer::start(json!({"hi": {"sequence": steps}}));
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": server.endpoint(), "outputDir": "results"}))
+        .file("evals/x.golden.json", json!([case("gs-x-001", "hi", json!({"responseContains": ["ok"]}))]));
+    let good = project.run(["run", "--record", "evals/recordings"]);
+    assert_eq!(good.code, Some(0), "{}", good.both());
+    let late = project.run(["run", "--record", "evals/recordings", "--timeout-ms", "300"]);
+    assert_eq!(late.code, Some(1), "{}", late.both());
+    assert!(late.stderr.contains("recorded 1 answer in"), "{}", late.stderr);
+    let before = normalised(&project);
+    assert!(before.contains("\"error\": \"timeout\""), "{before}");
+    let replayed = project.run(["run", "--replay", "strict"]);
+    assert_eq!((replayed.code, server.request_count()), (Some(1), 2), "{}", replayed.both());
+    assert_eq!(normalised(&project), before);
+}
