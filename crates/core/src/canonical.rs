@@ -18,7 +18,13 @@ pub fn canonical_hash(value: &Value) -> String {
     short_hash(canonical_json(value).as_bytes())
 }
 
-fn sorted(value: &Value) -> Value {
+/// Returns the hash of a value whose numbers are told apart however large they are; their form matters too.
+pub fn exact_hash(value: &Value) -> String {
+    short_hash(sorted(value).to_string().as_bytes())
+}
+
+/// Returns the value with the keys of its objects in order.
+pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         Value::Object(map) => {
@@ -44,5 +50,14 @@ mod tests {
         assert_eq!(canonical_json(&left), r#"{"a":null,"b":[1,{"x":"é","y":1}]}"#);
         assert_eq!(canonical_hash(&left), canonical_hash(&right));
         assert_ne!(canonical_hash(&left), canonical_hash(&json!({})));
+    }
+
+    #[test]
+    fn an_exact_hash_knows_large_numbers_and_no_order() {
+        let (left, right) =
+            (json!({"maximum": 9_007_199_254_740_993_u64}), json!({"maximum": 9_007_199_254_740_992_u64}));
+        assert_eq!(canonical_hash(&left), canonical_hash(&right));
+        assert_ne!(exact_hash(&left), exact_hash(&right));
+        assert_eq!(exact_hash(&json!([{"a": 1, "b": 2}])), exact_hash(&json!([{"b": 2, "a": 1}])));
     }
 }

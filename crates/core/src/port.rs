@@ -29,11 +29,21 @@ pub trait Agent: Send + Sync {
     /// answer stands for a new one. What is only asserted of the answer is not in it.
     fn determinants(&self, case: &Case) -> Map<String, Value>;
 
+    /// Returns a text that is equal for cases for which this agent's determinants are equal, and for no others. It is
+    /// asked of every case before a run begins.
+    fn question(&self, case: &Case) -> String {
+        case.input.message.clone()
+    }
+
     /// Returns how the answer to this case comes about.
     fn mode(&self, case: &Case) -> Mode;
 
     /// Answers the case's message.
     fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>>;
+
+    /// Is told what counts instead of an answer that was given up: it took too long, or the agent panicked. Not told
+    /// when the run was interrupted, since then nothing counts.
+    fn given_up(&self, _ask: Ask<'_>, _error: &AgentError) {}
 }
 
 /// What is asked of an agent.
@@ -84,11 +94,17 @@ pub struct AgentError {
     pub elapsed: Duration,
     /// No other case would fare better, so none is to begin.
     pub ends_run: bool,
+    /// Nobody waited any longer: that is a verdict, unlike other errors.
+    pub timed_out: bool,
 }
 
 impl AgentError {
     pub fn new(message: impl Into<String>, elapsed: Duration) -> Self {
-        Self { message: message.into(), elapsed, ends_run: false }
+        Self { message: message.into(), elapsed, ends_run: false, timed_out: false }
+    }
+
+    pub fn timeout(elapsed: Duration) -> Self {
+        Self { timed_out: true, ..Self::new("timeout", elapsed) }
     }
 }
 
@@ -127,6 +143,9 @@ pub trait ChatModel: Send + Sync {
         prompt: &'a ChatPrompt,
         waiting: &'a dyn Waiting,
     ) -> Pending<'a, Result<ChatReply, AgentError>>;
+
+    /// Is told what counts instead of a reply that was given up: it took too long, or the model panicked.
+    fn given_up(&self, _prompt: &ChatPrompt, _error: &AgentError) {}
 }
 
 /// What a model is asked.

@@ -1,6 +1,6 @@
 //! Orders what the workers say into one stream of events, and makes the suites' results.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep};
 use crate::plan::{Plan, SuitePlan};
 use crate::reporters::Reporters;
 use crate::rubric::run_rubrics;
+use crate::sample::Samples;
 use crate::worker::{Finished, Shared, Unit, work};
 
 /// How many cases are reported at a time, and how long the next ones gather; no eye sees the difference.
@@ -40,7 +41,8 @@ pub async fn run(
     let timestamp = clock.now().to_string();
     let headers = headers(&plan, &agents);
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
-    let units = units(&plan, &agents);
+    let mut samples = Samples::new(&plan, &agents);
+    let units = units(&plan, &mut samples);
     let workers = plan.concurrency.clamp(1, units.len().max(1));
     reporters.emit(&RunEvent::RunStarted { run_id: plan.run_id.clone(), suites: headers.clone(), total_cases: cases });
     let (out, mut finished) = mpsc::unbounded_channel();
@@ -65,7 +67,7 @@ pub async fn run(
         }
     }
     let Closed { mut totals, passed, mut figures } = board.close(reporters);
-    if let Some(rubrics) = run_rubrics(&shared, &passed, &timestamp, &cancel, reporters).await {
+    if let Some(rubrics) = run_rubrics(&shared, samples, &passed, &timestamp, &cancel, reporters).await {
         figures.iter_mut().zip(&rubrics.by_agent).for_each(|(figures, of)| figures.rubric_score = of.score_share);
         totals.rubric = Some(rubrics.totals);
     }
@@ -97,19 +99,15 @@ fn check_gates(shared: &Shared, figures: &[Figures]) -> Vec<GateResult> {
 }
 
 /// Lists everything that is asked: all trials of a case one after the other.
-fn units(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Unit> {
+fn units(plan: &Plan, samples: &mut Samples) -> Vec<Unit> {
+    let trials = u32::try_from(plan.trials.max(1)).unwrap_or(u32::MAX);
     let mut units = Vec::new();
-    let mut asked: HashMap<(usize, String), u32> = HashMap::new();
     for (suite_plan, suite) in plan.suites.iter().zip(0..) {
         for (case, index) in suite_plan.file.cases.iter().zip(0..) {
-            let sample = asked.entry((suite_plan.agent, case.question())).or_default();
-            for trial in 0..u32::try_from(plan.trials.max(1)).unwrap_or(u32::MAX) {
-                units.push(Unit { suite, index, trial, sample: *sample });
-                *sample += 1;
-            }
+            let first = samples.take(suite_plan.agent, case, trials);
+            units.extend((0..trials).map(|trial| Unit { suite, index, trial, sample: first.saturating_add(trial) }));
         }
     }
-    debug_assert!(plan.suites.iter().all(|suite| suite.agent < agents.len()));
     units
 }
 

@@ -7,6 +7,7 @@ mod dispatch;
 mod plan;
 mod reporters;
 mod rubric;
+mod sample;
 mod stopwatch;
 mod worker;
 

@@ -1,18 +1,17 @@
 //! Runs the rubric suites of a plan, after everything that passes or fails.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::pending;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures::{FutureExt, StreamExt, stream};
+use futures::{StreamExt, stream};
 use karat_core::assertion::Mode;
 use karat_core::case::{Dimension, RubricCase, RubricFile, Tier};
 use karat_core::event::RunEvent;
-use karat_core::port::{Agent, Ask, ChatModel, ChatPrompt, ChatReply};
+use karat_core::port::{Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply};
 use karat_core::registry::same_name;
 use karat_core::result::CaseDetails;
 use karat_core::rubric::{
@@ -27,8 +26,9 @@ use tokio::time::Instant;
 use crate::case::{cut, details, redact_details, whole_millis};
 use crate::dispatch::{millis, unused_stubs};
 use crate::reporters::Reporters;
+use crate::sample::Samples;
 use crate::stopwatch::Stopwatch;
-use crate::worker::{Shared, internal};
+use crate::worker::{Shared, within};
 
 /// The rubric suites of a run, and who scores them.
 #[derive(Default)]
@@ -75,6 +75,7 @@ pub(crate) struct RubricsRun {
 /// Runs all rubric suites, one after the other; `passed` says of each deterministic suite whether all of it passed.
 pub(crate) async fn run_rubrics(
     shared: &Shared,
+    mut samples: Samples,
     passed: &[bool],
     timestamp: &str,
     cancel: &watch::Receiver<bool>,
@@ -86,13 +87,13 @@ pub(crate) async fn run_rubrics(
     }
     let mut totals = RubricTotals::default();
     let mut by_agent = vec![RubricTotals::default(); shared.agents.len()];
-    let mut samples = samples(shared);
     for suite in &rubrics.suites {
         let allowed = if *cancel.borrow() { Err(INTERRUPTED.to_owned()) } else { admit(shared, suite, passed) };
         let outcome = match allowed {
             Err(reason) => RubricOutcome::Skipped(shared.plan.redactor.text(&reason).into_owned()),
             Ok((judge, warnings)) => {
-                let asked = samples_of(suite, &mut samples);
+                let next = |case: &RubricCase| samples.take(suite.agent, &case.case, 1);
+                let asked = suite.file.cases.iter().map(next).collect();
                 let run = SuiteRun { shared, suite, judge };
                 RubricOutcome::Result(Arc::new(run.result(asked, timestamp, warnings, cancel.clone()).await))
             }
@@ -153,31 +154,6 @@ fn suite_at_its_end(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome)
         lines: lines.collect(),
         outcome,
     }
-}
-
-/// How often each question was asked of each agent.
-type Samples = HashMap<(usize, String), u32>;
-
-/// Counts what was asked before the rubric suites.
-fn samples(shared: &Shared) -> Samples {
-    let trials = u32::try_from(shared.plan.trials.max(1)).unwrap_or(u32::MAX);
-    let mut asked = Samples::new();
-    for suite in &shared.plan.suites {
-        for case in &suite.file.cases {
-            let count = asked.entry((suite.agent, case.question())).or_default();
-            *count = count.saturating_add(trials);
-        }
-    }
-    asked
-}
-
-fn samples_of(suite: &RubricPlan, asked: &mut Samples) -> Vec<u32> {
-    let next = |case: &RubricCase| {
-        let count = asked.entry((suite.agent, case.case.question())).or_default();
-        *count += 1;
-        *count - 1
-    };
-    suite.file.cases.iter().map(next).collect()
 }
 
 struct SuiteRun<'r> {
@@ -336,55 +312,31 @@ impl SuiteRun<'_> {
     }
 
     async fn answer(&self, case: &RubricCase, sample: u32, duration: &mut Duration) -> Result<Trace, String> {
-        let watch = Stopwatch::start();
+        let (watch, agent) = (Stopwatch::start(), self.agent());
         let ask = Ask { case: &case.case, sample, waiting: &watch };
-        // The call itself may panic too, not only what it returns.
-        let answer = AssertUnwindSafe(async { self.agent().answer(ask).await }).catch_unwind();
-        let answered = tokio::select! {
-            biased;
-            answered = answer => Some(answered),
-            () = watch.reaches(self.shared.plan.timeout) => None,
+        let give_up = |error: &AgentError| agent.given_up(ask, error);
+        let answered = within(self.shared.plan.timeout, &watch, || agent.answer(ask), give_up).await;
+        *duration = match &answered {
+            Ok(trace) => Duration::try_from_secs_f64(trace.latency_ms / 1000.0).unwrap_or_default(),
+            Err(error) => error.elapsed,
         };
-        *duration = watch.elapsed();
-        match answered {
-            None => Err("timeout".to_owned()),
-            Some(Err(panic)) => Err(internal(panic.as_ref())),
-            Some(Ok(Err(error))) => {
-                *duration = error.elapsed;
-                self.heed(error.ends_run);
-                Err(error.message)
-            }
-            Some(Ok(Ok(trace))) => {
-                *duration = Duration::try_from_secs_f64(trace.latency_ms / 1000.0).unwrap_or_default();
-                Ok(trace)
-            }
-        }
+        answered.map_err(|error| self.heed(error))
     }
 
     async fn ask_judge(&self, prompt: &ChatPrompt) -> Result<ChatReply, String> {
         let watch = Stopwatch::start();
-        let answer = AssertUnwindSafe(async { self.judge.complete(prompt, &watch).await }).catch_unwind();
-        let answered = tokio::select! {
-            biased;
-            answered = answer => Some(answered),
-            () = watch.reaches(self.shared.plan.timeout) => None,
-        };
-        match answered {
-            None => Err("timeout".to_owned()),
-            Some(Err(panic)) => Err(internal(panic.as_ref())),
-            Some(Ok(Err(error))) => {
-                self.heed(error.ends_run);
-                Err(error.message)
-            }
-            Some(Ok(Ok(reply))) => Ok(reply),
-        }
+        let give_up = |error: &AgentError| self.judge.given_up(prompt, error);
+        let complete = || self.judge.complete(prompt, &watch);
+        let replied = within(self.shared.plan.timeout, &watch, complete, give_up).await;
+        replied.map_err(|error| self.heed(error))
     }
 
-    /// Lets no further case begin where none would fare better.
-    fn heed(&self, ends_run: bool) {
-        if ends_run {
+    /// Returns what went wrong, and lets no further case begin where none would fare better.
+    fn heed(&self, error: AgentError) -> String {
+        if error.ends_run {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
+        error.message
     }
 }
 

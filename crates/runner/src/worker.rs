@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use karat_core::assertion::{Evidence, judge};
 use karat_core::case::Case;
-use karat_core::port::{Agent, Ask};
+use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::result::CaseResult;
 use karat_core::trace::Trace;
 use tokio::sync::{mpsc, watch};
@@ -86,31 +86,47 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     let case = shared.case(suite, index);
     let watch = Stopwatch::start();
     let ask = Ask { case, sample: unit.sample, waiting: &watch };
-    // The call itself may panic too, not only what it returns.
-    let answer = AssertUnwindSafe(async { shared.agent(suite).answer(ask).await }).catch_unwind();
-    let answered = tokio::select! {
-        biased;
-        answered = answer => Some(answered),
-        () = watch.reaches(shared.plan.timeout) => None,
-    };
-    let end = match answered {
-        None => CaseEnd::TimedOut(watch.elapsed()),
-        Some(Err(panic)) => CaseEnd::Errored(internal(panic.as_ref()), watch.elapsed()),
-        Some(Ok(Err(error))) => {
+    let agent = shared.agent(suite);
+    let give_up = |error: &AgentError| agent.given_up(ask, error);
+    let end = match within(shared.plan.timeout, &watch, || agent.answer(ask), give_up).await {
+        Err(error) if error.timed_out => CaseEnd::TimedOut(error.elapsed),
+        Err(error) => {
             if error.ends_run {
                 shared.stop.store(true, Ordering::Relaxed);
             }
             CaseEnd::Errored(error.message, error.elapsed)
         }
         // A pattern can take a while, in which other cases' answers must not wait to be received.
-        Some(Ok(Ok(trace))) if case.expect.holds_patterns() => {
+        Ok(trace) if case.expect.holds_patterns() => {
             let judging = Arc::clone(shared);
             let judged = tokio::task::spawn_blocking(move || judging.judge(suite, index, trace)).await;
             judged.unwrap_or_else(|error| CaseEnd::Errored(error.to_string(), watch.elapsed()))
         }
-        Some(Ok(Ok(trace))) => shared.judge(suite, index, trace),
+        Ok(trace) => shared.judge(suite, index, trace),
     };
     case_result(case, end, &shared.plan.redactor)
+}
+
+/// Waits for an answer until the watch reaches the timeout; whoever was asked is told if it was given up.
+pub(crate) async fn within<'a, A>(
+    timeout: Duration,
+    watch: &Stopwatch,
+    ask: impl FnOnce() -> Pending<'a, Result<A, AgentError>>,
+    give_up: impl FnOnce(&AgentError),
+) -> Result<A, AgentError> {
+    // The call itself may panic too, not only what it returns.
+    let answer = AssertUnwindSafe(async { ask().await }).catch_unwind();
+    let error = tokio::select! {
+        biased;
+        answered = answer => match answered {
+            Ok(outcome) => return outcome,
+            Err(panic) => AgentError::new(internal(panic.as_ref()), watch.elapsed()),
+        },
+        () = watch.reaches(timeout) => AgentError::timeout(watch.elapsed()),
+    };
+    // Whoever panicked may do so again; the error is known already.
+    let _ = catch_unwind(AssertUnwindSafe(|| give_up(&error)));
+    Err(error)
 }
 
 impl Shared {
@@ -145,7 +161,7 @@ impl Shared {
     }
 }
 
-pub(crate) fn internal(panic: &(dyn Any + Send)) -> String {
+fn internal(panic: &(dyn Any + Send)) -> String {
     let what = panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
-use karat_core::canonical::canonical_hash;
+use karat_core::canonical::{exact_hash, sorted};
 use karat_core::case::Case;
 use karat_core::hash::short_hash;
 use karat_core::port::{Agent, AgentError, Ask, Pending, ToolRunner};
@@ -89,7 +89,7 @@ impl ModelAgent {
         let hash = |tool: &Tool| {
             let definition =
                 json!({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema});
-            (tool.name.clone(), canonical_hash(&definition).into())
+            (tool.name.clone(), exact_hash(&definition).into())
         };
         determinants.insert("tools".to_owned(), Value::Object(tools.iter().map(hash).collect()));
         determinants.extend(live_parts(&execution));
@@ -97,10 +97,20 @@ impl ModelAgent {
         Ok(Self { client, system_prompt, execution, tools: offered.transpose()?, determinants })
     }
 
+    /// Returns the case's stubs, if they answer the model's calls.
+    fn stubs<'c>(&self, case: &'c Case) -> Option<&'c Map<String, Value>> {
+        case.stubs.as_ref().filter(|_| matches!(self.execution, ToolExecution::Stubs))
+    }
+
+    /// Returns how often the model is asked at most; none where its first turn is all there is.
+    fn most_turns(&self, case: &Case) -> Option<u64> {
+        (self.mode(case) != Mode::RoutingOnly).then(|| case.max_turns.unwrap_or(MAX_TURNS))
+    }
+
     async fn converse(&self, ask: Ask<'_>) -> Result<Trace, AgentError> {
         let case = ask.case;
         let mode = self.mode(case);
-        let most_turns = if mode == Mode::RoutingOnly { 1 } else { case.max_turns.unwrap_or(MAX_TURNS) };
+        let most_turns = self.most_turns(case).unwrap_or(1);
         let system = self.system_prompt.as_deref();
         let mut messages = self.client.first_messages(system, &case.input.message);
         let mut trace = Trace::default();
@@ -201,17 +211,16 @@ impl Agent for ModelAgent {
     fn determinants(&self, case: &Case) -> Map<String, Value> {
         let mut parts = self.determinants.clone();
         parts.insert("message".to_owned(), case.input.message.as_str().into());
-        match self.mode(case) {
-            Mode::RoutingOnly => {}
-            Mode::Stubbed => {
-                parts.insert("stubs".to_owned(), case.stubs.clone().map_or(Value::Null, Value::Object));
-                parts.insert("maxTurns".to_owned(), case.max_turns.unwrap_or(MAX_TURNS).into());
-            }
-            Mode::Endpoint => {
-                parts.insert("maxTurns".to_owned(), case.max_turns.unwrap_or(MAX_TURNS).into());
-            }
-        }
+        parts.extend(self.stubs(case).map(|stubs| ("stubs".to_owned(), stubs.clone().into())));
+        parts.extend(self.most_turns(case).map(|turns| ("maxTurns".to_owned(), turns.into())));
         parts
+    }
+
+    fn question(&self, case: &Case) -> String {
+        let stubs = self.stubs(case).map(|stubs| sorted(&Value::Object(stubs.clone())).to_string());
+        let turns = self.most_turns(case).map(|turns| turns.to_string());
+        // Two lines after any message, so that no message looks like another one with its stubs.
+        format!("{}\n{}\n{}", case.input.message, turns.unwrap_or_default(), stubs.unwrap_or_default())
     }
 
     fn mode(&self, case: &Case) -> Mode {

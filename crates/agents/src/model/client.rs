@@ -142,7 +142,7 @@ impl ModelClient {
         let wait = Wait::begin(waiting);
         let reservation = budget.reserve_tokens(&self.experience, price.as_ref(), bytes).await;
         drop(wait);
-        let ending = |message: String| AgentError { message, elapsed: Duration::ZERO, ends_run: true };
+        let ending = |message: String| AgentError { ends_run: true, ..AgentError::new(message, Duration::ZERO) };
         let reservation = reservation.map_err(|used_up| ending(used_up.message))?;
         let retries = Retries { most: *max_retries };
         let called = retries.run(throttle, waiting, || self.attempt(&body, &reservation)).await;

@@ -21,6 +21,12 @@ impl RecordingAgent {
     pub fn new(inner: Arc<dyn Agent>, folder: Arc<RecordingFolder>) -> Self {
         Self { inner, folder }
     }
+
+    fn key(&self, ask: Ask<'_>) -> Key {
+        let mut parts = self.inner.determinants(ask.case);
+        parts.insert(SAMPLE.to_owned(), ask.sample.into());
+        Key::new(parts, MESSAGE, self.folder.redactor())
+    }
 }
 
 impl Agent for RecordingAgent {
@@ -36,16 +42,23 @@ impl Agent for RecordingAgent {
         self.inner.determinants(case)
     }
 
+    fn question(&self, case: &Case) -> String {
+        self.inner.question(case)
+    }
+
     fn mode(&self, case: &Case) -> Mode {
         self.inner.mode(case)
     }
 
     fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
-            let mut parts = self.inner.determinants(ask.case);
-            parts.insert(SAMPLE.to_owned(), ask.sample.into());
-            let key = Key::new(parts, MESSAGE, self.folder.redactor());
+            let key = self.key(ask);
             self.folder.answer(&key, || self.inner.answer(ask)).await
         })
+    }
+
+    fn given_up(&self, ask: Ask<'_>, error: &AgentError) {
+        self.inner.given_up(ask, error);
+        self.folder.give_up::<Trace>(&self.key(ask), error);
     }
 }

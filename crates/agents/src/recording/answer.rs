@@ -129,28 +129,29 @@ pub(super) struct WrittenError {
     message: Text,
     elapsed_ms: f64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    ends_run: bool,
+    timed_out: bool,
 }
 
 const NANOS_PER_MILLI: f64 = 1e6;
 
 impl WrittenError {
     pub(super) fn of(error: &AgentError) -> Self {
-        let AgentError { message, elapsed, ends_run } = error.clone();
+        // What ends a run is not recorded.
+        let AgentError { message, elapsed, ends_run: _, timed_out } = error.clone();
         #[expect(clippy::cast_precision_loss, reason = "exact for some fifty days, as the way back is")]
         let elapsed_ms = elapsed.as_nanos() as f64 / NANOS_PER_MILLI;
-        Self { message: message.into(), elapsed_ms, ends_run }
+        Self { message: message.into(), elapsed_ms, timed_out }
     }
 
     pub(super) fn read(self) -> AgentError {
-        let Self { message, elapsed_ms, ends_run } = self;
+        let Self { message, elapsed_ms, timed_out } = self;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "what is out of range is cut to it"
         )]
         let nanos = (elapsed_ms * NANOS_PER_MILLI).round() as u64;
-        AgentError { message: message.into(), elapsed: Duration::from_nanos(nanos), ends_run }
+        AgentError { timed_out, ..AgentError::new(message, Duration::from_nanos(nanos)) }
     }
 }
 

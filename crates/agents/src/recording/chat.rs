@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Waiting};
+use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Wait, Waiting};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
@@ -61,8 +61,19 @@ impl ChatModel for RecordingChat {
             let key = self.key(prompt);
             let reply = self.reply(&key);
             let ask = || self.inner.complete(prompt, waiting);
+            // Until it asks itself, if it has to at all.
+            let wait = Wait::begin(waiting);
+            let begin = || {
+                drop(wait);
+                self.folder.answer(&key, ask)
+            };
             // Whoever is let go while asking leaves the cell empty for the next.
-            reply.get_or_init(|| self.folder.answer(&key, ask)).await.clone()
+            reply.get_or_init(begin).await.clone()
         })
+    }
+
+    fn given_up(&self, prompt: &ChatPrompt, error: &AgentError) {
+        self.inner.given_up(prompt, error);
+        self.folder.give_up::<ChatReply>(&self.key(prompt), error);
     }
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use karat_core::canonical::sorted;
 use serde_json::{Map, Value};
 
 use super::file::read_asked;
-use super::key::{AGENT, Key, MESSAGE, SAMPLE, USER, sorted};
+use super::key::{AGENT, Key, MESSAGE, SAMPLE, USER};
 
 /// How much of what changed is told.
 const MOST_CHANGES: usize = 6;
@@ -50,7 +51,7 @@ impl Question {
 
 fn print(part: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
-    sorted(part.clone()).to_string().hash(&mut hasher);
+    sorted(part).to_string().hash(&mut hasher);
     hasher.finish()
 }
 

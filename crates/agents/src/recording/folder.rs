@@ -120,9 +120,18 @@ impl RecordingFolder {
             Ok(answer) => answer.clean(&self.redactor),
             Err(error) => self.redactor.string(&mut error.message),
         }
-        increment(&self.asked);
         self.record(key, &outcome);
         outcome
+    }
+
+    /// Records that somebody was asked in vain, in place of an older answer too: it is not what this run came to.
+    pub(super) fn give_up<A: Answer>(&self, key: &Key, error: &AgentError) {
+        if self.mode == RecordingMode::Strict {
+            return;
+        }
+        let mut error = error.clone();
+        self.redactor.string(&mut error.message);
+        self.record::<A>(key, &Err(error));
     }
 
     /// Returns none where somebody is to be asked.
@@ -163,8 +172,13 @@ impl RecordingFolder {
         }
     }
 
-    /// Without a point at which it could be let go: a case that timed out leaves nothing, an answered one all.
+    /// Without a point at which it could be let go: what is there is whole.
     fn record<A: Answer>(&self, key: &Key, outcome: &Result<A, AgentError>) {
+        // A budget that is used up says nothing about the question: what was answered earlier still stands.
+        if outcome.as_ref().is_err_and(|error| error.ends_run) {
+            return;
+        }
+        increment(&self.asked);
         let written = file::write(key, outcome)
             .and_then(|bytes| write_whole(&self.path, key.file_name(), &bytes).map_err(|error| error.to_string()));
         match written {

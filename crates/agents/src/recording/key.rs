@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use karat_core::canonical::sorted;
 use karat_core::hash::short_hash;
 use karat_core::redact::Redactor;
 use serde_json::{Map, Value};
@@ -31,7 +32,8 @@ impl Key {
     /// Takes the secrets out first: a key that was rotated makes no other question.
     pub(super) fn new(mut parts: Map<String, Value>, title: &'static str, redactor: &Redactor) -> Self {
         redactor.map(&mut parts);
-        let parts: Map<String, Value> = parts.into_iter().map(|(name, part)| (name, sorted(part))).collect();
+        // In order, so that a file does not change with the registry's.
+        let parts: Map<String, Value> = parts.into_iter().map(|(name, part)| (name, sorted(&part))).collect();
         let by_name: BTreeMap<&String, &Value> = parts.iter().collect();
         // Not the canonical form: that rounds large numbers, and to a model they are not the same.
         let hash = short_hash(&serde_json::to_vec(&by_name).unwrap_or_default());
@@ -50,18 +52,6 @@ impl Key {
 
     pub(super) fn file_name(&self) -> &str {
         &self.file_name
-    }
-}
-
-/// Returns the value with the keys of its objects in order, so that a file does not change with the registry's order.
-pub(super) fn sorted(value: Value) -> Value {
-    match value {
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        Value::Object(map) => {
-            let members: BTreeMap<String, Value> = map.into_iter().collect();
-            Value::Object(members.into_iter().map(|(key, member)| (key, sorted(member))).collect())
-        }
-        other => other,
     }
 }
 

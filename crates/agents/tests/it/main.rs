@@ -7,6 +7,7 @@ mod asking;
 mod command;
 mod configuring;
 mod connecting;
+mod determining;
 mod failing;
 mod fetching;
 mod reading;

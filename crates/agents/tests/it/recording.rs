@@ -13,6 +13,7 @@ use karat_core::port::{Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply,
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;
+use rstest::rstest;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -297,13 +298,12 @@ async fn what_else_an_agent_says_of_itself_is_passed_through() {
 #[tokio::test]
 async fn an_error_is_replayed_by_strict_and_asked_again_by_auto() {
     let folder = TempDir::new().unwrap();
-    let error = AgentError {
-        message: "the agent answered HTTP 500:\nboom\r\n".to_owned(),
-        elapsed: Duration::from_nanos(1_234_567_891),
-        ends_run: true,
-    };
-    let inner = Fake::new(json!({}), [Err(error.clone()), Ok(trace("better"))]);
-    assert_eq!(ask(&inner, &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await, Err(error.clone()));
+    let error = AgentError::new("the agent answered HTTP 500:\nboom\r\n", Duration::from_nanos(1_234_567_891));
+    let inner = Fake::new(json!({}), [Ok(trace("good")), Err(error.clone()), Ok(trace("better"))]);
+    let recorded = open(folder.path(), RecordingMode::Record);
+    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Ok(trace("good")));
+    // The newest run counts, for better or worse.
+    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Err(error.clone()));
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Err(error));
     let auto = open(folder.path(), RecordingMode::Auto);
     assert_eq!(ask(&inner, &auto, &case("hi"), 0).await, Ok(trace("better")));
@@ -311,16 +311,69 @@ async fn an_error_is_replayed_by_strict_and_asked_again_by_auto() {
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("better")));
 }
 
+/// Asks somebody who never answers, for a moment.
+async fn interrupted(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
+    let agent = RecordingAgent::new(nobody(json!({})), Arc::clone(folder));
+    let asking = agent.answer(Ask { case, sample: 0, waiting: &Unwatched });
+    assert!(tokio::time::timeout(Duration::from_millis(20), asking).await.is_err());
+    agent
+}
+
+#[rstest]
+#[case(RecordingMode::Record)]
+#[case(RecordingMode::Auto)]
 #[tokio::test]
-async fn a_case_that_timed_out_leaves_nothing() {
+async fn a_case_that_was_given_up_is_recorded_too(#[case] mode: RecordingMode) {
+    let folder = TempDir::new().unwrap();
+    let case = case("hi");
+    if mode == RecordingMode::Record {
+        let earlier = open(folder.path(), mode);
+        ask(&Fake::new(json!({}), [Ok(trace("good"))]), &earlier, &case, 0).await.unwrap();
+    }
+    let recorded = open(folder.path(), mode);
+    let agent = interrupted(&recorded, &case).await;
+    let timeout = AgentError::timeout(Duration::from_nanos(20_123_457));
+    agent.given_up(Ask { case: &case, sample: 0, waiting: &Unwatched }, &timeout);
+    assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
+    assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout.clone()));
+
+    // A replay is told of nothing that it would write.
+    let strict = open(folder.path(), RecordingMode::Strict);
+    let agent = RecordingAgent::new(nobody(json!({})), Arc::clone(&strict));
+    let panicked = AgentError::new("internal error", Duration::ZERO);
+    agent.given_up(Ask { case: &case, sample: 0, waiting: &Unwatched }, &panicked);
+    assert_eq!(strict.tally(), tally(0, 0, 0, 0));
+    assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout));
+}
+
+#[tokio::test]
+async fn an_interruption_leaves_what_is_there() {
     let folder = TempDir::new().unwrap();
     let recorded = open(folder.path(), RecordingMode::Record);
-    let agent = RecordingAgent::new(nobody(json!({})), Arc::clone(&recorded));
-    let case = case("hi");
-    let asking = agent.answer(Ask { case: &case, sample: 0, waiting: &Unwatched });
-    assert!(tokio::time::timeout(Duration::from_millis(20), asking).await.is_err());
-    assert_eq!(files(folder.path()), Vec::<PathBuf>::new());
-    assert_eq!(recorded.tally(), tally(0, 0, 0, 0));
+    interrupted(&recorded, &case("hi")).await;
+    assert_eq!((files(folder.path()), recorded.tally()), (Vec::new(), tally(0, 0, 0, 0)));
+    ask(&Fake::new(json!({}), [Ok(trace("good"))]), &recorded, &case("hi"), 0).await.unwrap();
+    interrupted(&recorded, &case("hi")).await;
+    assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("good")));
+}
+
+#[rstest]
+#[case(RecordingMode::Record)]
+#[case(RecordingMode::Auto)]
+#[tokio::test]
+async fn what_ends_a_run_is_not_recorded(#[case] mode: RecordingMode) {
+    let folder = TempDir::new().unwrap();
+    let used_up = AgentError { ends_run: true, ..AgentError::new("the budget is used up", Duration::ZERO) };
+    let inner = Fake::new(json!({}), [Err(used_up.clone()), Ok(trace("good")), Err(used_up.clone())]);
+    let recorded = open(folder.path(), mode);
+    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Err(used_up.clone()));
+    assert_eq!((files(folder.path()), recorded.tally()), (Vec::new(), tally(0, 0, 0, 0)));
+    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Ok(trace("good")));
+    let again = ask(&inner, &recorded, &case("hi"), 0).await;
+    let is_replayed = mode == RecordingMode::Auto;
+    assert_eq!(again, if is_replayed { Ok(trace("good")) } else { Err(used_up) });
+    assert_eq!(recorded.tally(), tally(usize::from(is_replayed), 1, 1, 0));
+    assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("good")));
 }
 
 #[tokio::test]
@@ -596,6 +649,49 @@ async fn a_judge_is_recorded_and_replayed_too() {
     assert_eq!((judge.asked.load(Ordering::Relaxed), replayed.tally()), (0, tally(2, 0, 0, 2)));
 }
 
+/// Adds up what is waited for, in how many goes.
+#[derive(Default)]
+struct Waits(Mutex<(usize, Duration, Option<Instant>)>);
+
+impl Waiting for Waits {
+    fn begin(&self) {
+        self.0.lock().unwrap().2 = Some(Instant::now());
+    }
+
+    fn end(&self) {
+        let mut waits = self.0.lock().unwrap();
+        let begun = waits.2.take().expect("a wait that began");
+        waits.0 += 1;
+        waits.1 += begun.elapsed();
+    }
+}
+
+#[tokio::test]
+async fn to_wait_for_an_equal_prompt_is_no_time_of_ones_own() {
+    let folder = TempDir::new().unwrap();
+    let chat = RecordingChat::new(FakeChat::new(0.0), open(folder.path(), RecordingMode::Record));
+    let (asks, waits, late) = (Waits::default(), Waits::default(), Waits::default());
+    let same = prompt("How good is this?");
+    let (left, right) = tokio::join!(chat.complete(&same, &asks), chat.complete(&same, &waits));
+    assert_eq!(left, right);
+    assert_eq!(chat.complete(&same, &late).await, left);
+    let total = |waits: &Waits| waits.0.lock().unwrap().1;
+    assert!(total(&waits) >= Duration::from_millis(4), "{:?}", total(&waits));
+    assert!(total(&asks) < total(&waits), "{:?}", total(&asks));
+    assert!([&asks, &waits, &late].iter().all(|waits| waits.0.lock().unwrap().2.is_none()), "all waits have ended");
+}
+
+#[tokio::test]
+async fn a_judge_that_was_given_up_is_recorded_too() {
+    let folder = TempDir::new().unwrap();
+    let recorded = open(folder.path(), RecordingMode::Record);
+    let timeout = AgentError::timeout(Duration::from_millis(20));
+    RecordingChat::new(FakeChat::new(0.0), Arc::clone(&recorded)).given_up(&prompt("And this?"), &timeout);
+    assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
+    let chat = RecordingChat::new(FakeChat::new(0.0), open(folder.path(), RecordingMode::Strict));
+    assert_eq!(chat.complete(&prompt("And this?"), &Unwatched).await, Err(timeout));
+}
+
 /// Texts with all that could be lost on the way: line ends, control characters, what is not ASCII.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
@@ -686,10 +782,9 @@ fn any_trace() -> impl Strategy<Value = Trace> {
 }
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {
-    let error = (text(), 0..1_u64 << 51, any::<bool>()).prop_map(|(message, nanos, ends_run)| AgentError {
-        message,
-        elapsed: Duration::from_nanos(nanos),
-        ends_run,
+    let error = (text(), 0..1_u64 << 51, any::<bool>()).prop_map(|(message, nanos, timed_out)| AgentError {
+        timed_out,
+        ..AgentError::new(message, Duration::from_nanos(nanos))
     });
     prop_oneof![4 => any_trace().prop_map(Ok), 1 => error.prop_map(Err)]
 }

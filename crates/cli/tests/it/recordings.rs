@@ -275,3 +275,51 @@ fn every_trial_is_recorded() {
     let more = project.run(["run", "--trials", "3", "--replay", "strict"]);
     assert!(more.stderr.contains("replayed 4 answers, 2 not recorded"), "{}", more.both());
 }
+
+#[test]
+fn no_recording_overwrites_another_of_its_run() {
+    let steps: Vec<Value> = ["ok", "no", "no", "ok", "no", "ok"].iter().map(|text| json!({"response": text})).collect();
+    let server = ScriptedServer::start(json!({"hi": {"sequence": steps}}));
+    let ok = |id, more: Value| {
+        let mut case = case(id, "hi", json!({"responseContains": ["ok"]}));
+        case.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        case
+    };
+    // What an endpoint is not told of does not make another question.
+    let cases = json!([
+        ok("gs-x-001", json!({})),
+        ok("gs-x-002", json!({"maxTurns": 2})),
+        ok("gs-x-003", json!({"stubs": {"t": 1}})),
+    ]);
+    // Nor does a secret, which is masked.
+    let matrix = ["first", "second"].map(|which| format!("{}?api_key={which}-{SECRET}", server.endpoint())).join(",");
+    let project = project()
+        .file("karat.json", json!({"outputDir": "results", "concurrency": 1}))
+        .file("evals/x.golden.json", cases);
+    let recorded = project.run(["run", "--matrix", &matrix, "--record", "evals/recordings"]);
+    assert_eq!((recorded.code, server.request_count()), (Some(1), 6), "{}", recorded.both());
+    assert_eq!(project.files_in("evals/recordings", ".json").len(), 6);
+    let before = normalised(&project);
+    let replayed = project.run(["run", "--matrix", &matrix, "--replay", "strict"]);
+    assert_eq!((replayed.code, server.request_count()), (Some(1), 6), "{}", replayed.both());
+    assert_eq!(normalised(&project), before);
+}
+
+#[test]
+fn a_timeout_is_replayed_as_the_failure_it_was() {
+    let steps = json!([{"response": "ok"}, {"response": "ok", "delayMs": 5000}]);
+    let server = ScriptedServer::start(json!({"hi": {"sequence": steps}}));
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": server.endpoint(), "outputDir": "results"}))
+        .file("evals/x.golden.json", json!([case("gs-x-001", "hi", json!({"responseContains": ["ok"]}))]));
+    let good = project.run(["run", "--record", "evals/recordings"]);
+    assert_eq!(good.code, Some(0), "{}", good.both());
+    let late = project.run(["run", "--record", "evals/recordings", "--timeout-ms", "300"]);
+    assert_eq!(late.code, Some(1), "{}", late.both());
+    assert!(late.stderr.contains("recorded 1 answer in"), "{}", late.stderr);
+    let before = normalised(&project);
+    assert!(before.contains("\"error\": \"timeout\""), "{before}");
+    let replayed = project.run(["run", "--replay", "strict"]);
+    assert_eq!((replayed.code, server.request_count()), (Some(1), 2), "{}", replayed.both());
+    assert_eq!(normalised(&project), before);
+}

@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Expectation, Tier};
-use crate::canonical::canonical_json;
 
 /// A suite: metadata, where the file has any, and its cases in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,12 +137,4 @@ pub struct Case {
 pub struct Input {
     /// The user's message.
     pub message: String,
-}
-
-impl Case {
-    /// Returns a text that is equal for cases that ask the same, whatever they expect.
-    pub fn question(&self) -> String {
-        let stubs = self.stubs.as_ref().map(|stubs| canonical_json(&Value::Object(stubs.clone())));
-        format!("{:?} {:?} {:?}", self.input.message, self.max_turns, stubs)
-    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use karat_core::case::Case;
 use karat_core::exit::ExitStatus;
 use karat_core::gate::{Gate, Gates};
 use karat_core::result::{EarlierCase, Outcome};
@@ -10,6 +11,7 @@ use karat_core::trace::{ToolCall, Trace, Usage};
 use karat_core::trials::TrialCounts;
 use karat_runner::{Baseline, Plan, Reporters, SuitePlan, run};
 use karat_testkit::clock::FixedClock;
+use serde_json::Map;
 use tokio::sync::watch;
 
 use crate::support::{Act, FakeAgent, case, cases, plan, play, play_until, suite};
@@ -42,7 +44,9 @@ async fn tries_stand_in_the_order_in_which_they_began() {
 
 #[tokio::test(start_paused = true)]
 async fn equal_questions_are_never_the_same_sample() {
-    let asked = vec![suite("a", vec![case("1", "m"), case("2", "m")])];
+    // To this agent, as to most, nothing but the message makes a question.
+    let second = Case { max_turns: Some(2), stubs: Some(Map::new()), ..case("2", "m") };
+    let asked = vec![suite("a", vec![case("1", "m"), second])];
     let agent = (0..4)
         .fold(FakeAgent::default(), |agent, sample| agent.on_sample("m", sample, 1, Act::say(&format!("ok {sample}"))));
     let ran = play(tries(plan(asked), 2), agent).await;
