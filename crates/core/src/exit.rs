@@ -74,7 +74,7 @@ mod tests {
     use crate::gate::{Gate, GateResult};
 
     fn gate(held: Option<bool>) -> GateResult {
-        GateResult { gate: Gate::PassRate, agent: None, limit: 0.5, actual: None, held }
+        GateResult { gate: Gate::PassRate, agent: None, limit: 0.5, actual: None, held, note: None }
     }
 
     #[rstest]
