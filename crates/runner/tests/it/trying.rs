@@ -74,6 +74,17 @@ async fn the_first_bad_try_stops_a_fast_failing_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn gates_that_a_part_of_the_tries_kept_are_not_enough() {
+    let agent = FakeAgent::default().on_sample("m", 1, 10, Act::say("no"));
+    let gates = Some(Gates { pass_rate: Some(0.5), ..Gates::default() });
+    let plan = Plan { fail_fast: true, gates, ..tries(plan(vec![suite("a", cases(&["m"]))]), 5) };
+    let ran = play(plan, agent).await;
+    assert_eq!((ran.totals.not_run, ran.totals.gates[0].held), (0, Some(true)));
+    assert_eq!(ran.totals.trials.as_ref().map(|trials| trials.not_run), Some(3));
+    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_error_leaves_a_case_without_a_verdict_but_not_its_tries() {
     let agent = FakeAgent::default()
         .on_sample("m", 1, 5, Act::Break("HTTP 503".to_owned(), Duration::from_millis(5)))
