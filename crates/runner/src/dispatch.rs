@@ -65,10 +65,7 @@ pub async fn run(
         }
     }
     let Closed { mut totals, passed, mut figures } = board.close(reporters);
-    if let Some(rubrics) = run_rubrics(&shared, &passed, &timestamp, &cancel, reporters).await {
-        figures.iter_mut().zip(&rubrics.by_agent).for_each(|(figures, of)| figures.rubric_score = of.score_share);
-        totals.rubric = Some(rubrics.totals);
-    }
+    totals.rubric = run_rubrics(&shared, &passed, &mut figures, &timestamp, &cancel, reporters).await;
     totals.gates = check_gates(&shared, &figures);
     totals.wall_clock_ms = millis(begun, Instant::now());
     totals.interrupted = *cancel.borrow();

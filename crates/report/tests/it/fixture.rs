@@ -257,6 +257,7 @@ pub(crate) fn scored(text: &str) -> RubricSuite {
         max_score: 6,
         dimensions: scores,
         judge_usage: None,
+        judge_asked: true,
         details: CaseDetails::default(),
     };
     let errored = RubricCaseResult {
