@@ -24,7 +24,7 @@ impl BudgetedAgent {
     }
 
     async fn ask(&self, ask: Ask<'_>) -> Result<Trace, AgentError> {
-        let ending = |message: String| AgentError { message, elapsed: Duration::ZERO, ends_run: true };
+        let ending = |message: String| AgentError { ends_run: true, ..AgentError::new(message, Duration::ZERO) };
         let wait = Wait::begin(ask.waiting);
         let reservation = self.budget.reserve(&self.dearest, |dearest| dearest).await;
         drop(wait);
@@ -54,6 +54,10 @@ impl Agent for BudgetedAgent {
 
     fn determinants(&self, case: &Case) -> Map<String, Value> {
         self.inner.determinants(case)
+    }
+
+    fn question(&self, case: &Case) -> String {
+        self.inner.question(case)
     }
 
     fn mode(&self, case: &Case) -> Mode {

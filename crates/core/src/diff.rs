@@ -12,15 +12,15 @@ use crate::trials::TrialCounts;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
-    /// Passed before, fails now; of several tries, passes less often than chance explains.
+    /// Passed before, fails now; where only some tries did, passes less often than chance explains.
     Regression,
-    /// Failed before, passes now; of several tries, passes more often than chance explains.
+    /// Failed before, passes now; where only some tries did, passes more often than chance explains.
     NewPass,
     StillPasses,
     StillFails,
     /// Passes sometimes, and not clearly more or less often than before.
     Flaky,
-    /// Passes more or less often than before, but so few tries could not show that it is no chance.
+    /// Passes sometimes, and more or less often than before, but so few tries could not show that it is no chance.
     NotEnoughData,
     /// Errored before or now, so there is nothing to compare.
     NoVerdict,
@@ -143,7 +143,9 @@ fn change_of_tries(before: TrialCounts, now: TrialCounts) -> (Change, Option<f64
         return (Change::NoVerdict, None);
     };
     let p_value = fisher_test(old, new);
-    let change = if p_value < SIGNIFICANCE {
+    // From all to none needs no test: few tries must not hide what a single one would show.
+    let is_whole = !before.is_mixed() && !now.is_mixed();
+    let change = if p_value < SIGNIFICANCE || is_whole && differ(old, new) {
         if new_rate < old_rate { Change::Regression } else { Change::NewPass }
     } else if differ(old, new) && !could_show(old.total(), new.total()) {
         Change::NotEnoughData
@@ -198,6 +200,15 @@ pub fn movement(diffs: &[CaseDiff]) -> Movement {
     Movement { verdict, worse, better, p_value }
 }
 
+/// Counts the cases that pass less often than before, of which it could not be told whether that is chance.
+pub fn doubtful(diffs: &[CaseDiff]) -> usize {
+    let is_worse = |diff: &CaseDiff| {
+        let rate = |counts: Option<TrialCounts>| counts.and_then(|counts| counts.judged().rate());
+        rate(diff.now_trials) < rate(diff.before_trials)
+    };
+    diffs.iter().filter(|diff| diff.change == Change::NotEnoughData && is_worse(diff)).count()
+}
+
 /// Returns the ids that moved in one way.
 pub fn ids_of(diffs: &[CaseDiff], change: Change) -> Vec<String> {
     diffs.iter().filter(|diff| diff.change == change).map(|diff| diff.id.clone()).collect()
@@ -250,7 +261,10 @@ mod tests {
     #[case((0, 4), (4, 0), Change::NewPass)]
     #[case((10, 0), (5, 5), Change::Regression)]
     #[case((10, 0), (9, 1), Change::Flaky)]
-    #[case((3, 0), (0, 3), Change::NotEnoughData)]
+    #[case((3, 0), (0, 3), Change::Regression)]
+    #[case((0, 2), (1, 0), Change::NewPass)]
+    #[case((3, 0), (1, 2), Change::NotEnoughData)]
+    #[case((0, 3), (2, 1), Change::NotEnoughData)]
     #[case((2, 1), (1, 2), Change::NotEnoughData)]
     #[case((2, 1), (2, 1), Change::Flaky)]
     #[case((2, 2), (1, 1), Change::Flaky)]
@@ -272,12 +286,21 @@ mod tests {
     }
 
     #[rstest]
-    #[case(once("c", Outcome::Passed), tried("c", 0, 5, 0), Change::NotEnoughData)]
+    #[case(once("c", Outcome::Passed), tried("c", 0, 5, 0), Change::Regression)]
+    #[case(once("c", Outcome::Passed), tried("c", 1, 4, 0), Change::NotEnoughData)]
     #[case(once("c", Outcome::Passed), tried("c", 0, 20, 0), Change::Regression)]
     #[case(tried("c", 30, 0, 0), once("c", Outcome::Failed), Change::Regression)]
     #[case(once("c", Outcome::Errored), tried("c", 5, 0, 0), Change::NoVerdict)]
     fn one_try_against_several(#[case] before: EarlierCase, #[case] now: EarlierCase, #[case] expected: Change) {
         assert_eq!(only(before, now).change, expected);
+    }
+
+    #[test]
+    fn only_what_is_worse_is_in_doubt() {
+        let before =
+            [tried("worse", 3, 0, 0), tried("better", 0, 3, 0), tried("broken", 3, 0, 0), tried("same", 2, 1, 0)];
+        let now = [tried("worse", 1, 2, 0), tried("better", 1, 2, 0), tried("broken", 0, 3, 0), tried("same", 2, 1, 0)];
+        assert_eq!(doubtful(&diff_cases(&before, &now)), 1);
     }
 
     fn suite(worse: usize, better: usize, same: usize) -> Movement {

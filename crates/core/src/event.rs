@@ -101,6 +101,11 @@ pub struct RunTotals {
 }
 
 impl RunTotals {
+    /// Tells whether selected cases, or some of their tries, did not run.
+    pub fn left_out(&self) -> bool {
+        self.not_run > 0 || self.trials.as_ref().is_some_and(|trials| trials.not_run > 0)
+    }
+
     pub fn add(&mut self, result: &SuiteResult) {
         let summary = &result.summary;
         self.suites += 1;

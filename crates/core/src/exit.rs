@@ -39,7 +39,7 @@ impl ExitStatus {
         });
         if totals.interrupted {
             ExitStatus::Interrupted
-        } else if rubric_has_no_verdict || totals.errored > 0 || totals.not_run > 0 && totals.failed == 0 {
+        } else if rubric_has_no_verdict || totals.errored > 0 || totals.left_out() && totals.failed == 0 {
             // A case that did not run for no known reason has no verdict either.
             ExitStatus::Errored
         } else if !totals.gates.is_empty() {
@@ -57,8 +57,8 @@ impl ExitStatus {
             ExitStatus::Errored
         } else if any(Some(false)) {
             ExitStatus::Failed
-        } else if totals.not_run > 0 {
-            // Limits that a part of the cases kept say nothing of the whole.
+        } else if totals.left_out() {
+            // Limits that a part of the cases or tries kept say nothing of the whole.
             ExitStatus::Errored
         } else {
             ExitStatus::Success
@@ -74,7 +74,7 @@ mod tests {
     use crate::gate::{Gate, GateResult};
 
     fn gate(held: Option<bool>) -> GateResult {
-        GateResult { gate: Gate::PassRate, agent: None, limit: 0.5, actual: None, held }
+        GateResult { gate: Gate::PassRate, agent: None, limit: 0.5, actual: None, held, note: None }
     }
 
     #[rstest]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::result::{Outcome, SuiteResult};
+use crate::rubric::{RubricCaseResult, RubricSuite, RubricTotals};
 use crate::source::{ObjectReader, Path, Problems, Subject, read_count, read_positive_number, type_name};
 use crate::statistics::{percentile, rate};
 
@@ -18,7 +19,7 @@ pub struct Gates {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub pass_rate: Option<f64>,
-    /// The most that all answers together may cost.
+    /// The most that all answers together may cost, the judge's too.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_cost_usd: Option<f64>,
@@ -59,6 +60,9 @@ pub struct GateResult {
     pub actual: Option<f64>,
     /// Null where it could not be checked.
     pub held: Option<bool>,
+    /// What the figure leaves open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What gates are checked against.
@@ -73,8 +77,9 @@ pub struct Figures {
     pub latencies_ms: Vec<u64>,
     /// Unknown without a baseline.
     pub regressions: Option<usize>,
-    /// Unknown where no rubric was judged.
-    pub rubric_score: Option<f64>,
+    /// Cases that pass less often than in the baseline, with too few tries to tell that from chance.
+    pub doubtful: usize,
+    pub rubric: RubricTotals,
     /// How many suites the cost is the sum of.
     pub suites: usize,
 }
@@ -92,12 +97,50 @@ impl Figures {
         }
         // A suite of which nothing ran cost nothing.
         if !result.cases.is_empty() {
-            let before = if self.suites == 0 { Some(0.0) } else { self.cost_usd };
-            self.cost_usd = before.zip(result.summary.estimated_cost_usd).map(|(sum, one)| sum + one);
-            self.suites += 1;
+            self.pay(result.summary.estimated_cost_usd);
         }
         if result.baseline_run_id.is_some() {
             self.regressions = Some(self.regressions.unwrap_or(0) + result.regressions.len());
+        }
+    }
+
+    /// Adds a rubric suite's scores, and what they cost.
+    pub fn add_rubric(&mut self, suite: &RubricSuite) {
+        self.rubric.add(suite);
+        if let Some(result) = suite.result().filter(|result| !result.cases.is_empty()) {
+            self.pay(result.cases.iter().map(RubricCaseResult::cost_usd).sum());
+        }
+    }
+
+    fn pay(&mut self, cost_usd: Option<f64>) {
+        let before = if self.suites == 0 { Some(0.0) } else { self.cost_usd };
+        self.cost_usd = before.zip(cost_usd).map(|(sum, one)| sum + one);
+        self.suites += 1;
+    }
+
+    /// Returns the rubrics' score; what a part of them reached says nothing of the whole.
+    fn rubric_score(&self) -> Option<f64> {
+        self.rubric.score_share.filter(|_| self.unscored() == 0)
+    }
+
+    /// Counts the rubric cases that were to be scored and have no score.
+    fn unscored(&self) -> usize {
+        self.rubric.skipped + self.rubric.not_run + self.rubric.errored
+    }
+
+    /// Says what a gate's figure leaves open.
+    fn note(&self, gate: Gate) -> Option<String> {
+        match (gate, self.doubtful, self.unscored()) {
+            (Gate::MaxRegressions, 1, _) => {
+                Some("1 case passes less often, with too few tries to tell that from chance".to_owned())
+            }
+            (Gate::MaxRegressions, cases @ 2.., _) => {
+                Some(format!("{cases} cases pass less often, with too few tries to tell that from chance"))
+            }
+            (Gate::RubricScore, _, cases @ 1..) if self.rubric.judged > 0 => {
+                Some(format!("{cases} of {} cases have no score", cases + self.rubric.judged))
+            }
+            _ => None,
         }
     }
 }
@@ -141,7 +184,7 @@ impl GateResult {
         // Costs are sums, whose last digits are noise.
         let slack = limit.abs() * 1e-9;
         let keeps = |actual: f64| if gate.is_least() { actual >= limit - slack } else { actual <= limit + slack };
-        Self { gate, agent: agent.map(str::to_owned), limit, actual, held: actual.map(keeps) }
+        Self { gate, agent: agent.map(str::to_owned), limit, actual, held: actual.map(keeps), note: None }
     }
 }
 
@@ -152,8 +195,12 @@ impl fmt::Display for GateResult {
         let limit = self.gate.shown(self.limit);
         match self.actual {
             Some(actual) => write!(out, "{}, {bound} {limit}", self.gate.shown(actual)),
-            None => write!(out, "not checked, {bound} {limit}: {}", self.gate.unknown()),
-        }
+            None => {
+                let why = self.note.as_deref().unwrap_or(self.gate.unknown());
+                return write!(out, "not checked, {bound} {limit}: {why}");
+            }
+        }?;
+        self.note.iter().try_for_each(|note| write!(out, "; {note}"))
     }
 }
 
@@ -174,10 +221,10 @@ pub fn check(gates: &Gates, agent: Option<&str>, figures: &Figures) -> Vec<GateR
         (Gate::MaxCostUsd, gates.max_cost_usd, figures.cost_usd),
         (Gate::P95LatencyMs, gates.p95_latency_ms, gates.p95_latency_ms.and_then(|_| latency())),
         (Gate::MaxRegressions, gates.max_regressions.map(number), regressions),
-        (Gate::RubricScore, gates.rubric_score, figures.rubric_score),
+        (Gate::RubricScore, gates.rubric_score, figures.rubric_score()),
     ];
     let set = all.into_iter().filter_map(|(gate, limit, actual)| Some(GateResult::of(gate, agent, limit?, actual)));
-    set.collect()
+    set.map(|result| GateResult { note: figures.note(result.gate), ..result }).collect()
 }
 
 impl Gates {
@@ -208,7 +255,7 @@ fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     share
 }
 
-/// Reads a cost, which may be nothing: recorded answers are free.
+/// Reads a cost, which may be nothing: the answers of an own model may be free.
 fn read_cost(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     match value.as_f64() {
         Some(0.0) => Some(0.0),
@@ -256,7 +303,8 @@ mod tests {
             cost_usd: Some(0.1 + 0.2),
             latencies_ms: (1..=20).map(|number| number * 100).collect(),
             regressions: Some(2),
-            rubric_score: Some(0.8),
+            doubtful: 0,
+            rubric: RubricTotals { judged: 4, score_share: Some(0.8), ..RubricTotals::default() },
             suites: 1,
         }
     }
@@ -286,6 +334,25 @@ mod tests {
         assert_eq!(found[1].0, "maxCostUsd $0.3, at most $0.29");
         assert_eq!(found[2].0, "p95LatencyMs 1900ms, at most 1899.99ms");
         assert_eq!(check(&Gates::default(), None, &figures()), []);
+    }
+
+    #[test]
+    fn cases_in_doubt_are_no_regressions_but_are_told() {
+        let found = of(&all(0.0), &Figures { doubtful: 1, ..figures() });
+        let expected =
+            "maxRegressions 2, at most 2; 1 case passes less often, with too few tries to tell that from chance";
+        assert_eq!(found[3], (expected.to_owned(), Some(true)));
+        assert!(found.iter().filter(|(text, _)| text.contains("less often")).count() == 1, "{found:?}");
+    }
+
+    #[rstest]
+    #[case(RubricTotals { skipped: 2, skipped_suites: 1, ..figures().rubric }, "2 of 6 cases have no score")]
+    #[case(RubricTotals { not_run: 1, ..figures().rubric }, "1 of 5 cases have no score")]
+    #[case(RubricTotals { errored: 1, ..figures().rubric }, "1 of 5 cases have no score")]
+    #[case(RubricTotals { skipped: 1, ..RubricTotals::default() }, "no rubric was judged")]
+    fn a_part_of_the_rubrics_is_no_score(#[case] rubric: RubricTotals, #[case] why: &str) {
+        let found = of(&all(0.0), &Figures { rubric, ..figures() });
+        assert_eq!(found[4], (format!("rubricScore not checked, at least 0.8: {why}"), None));
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub struct CaseResult {
     /// All failures that were looked for.
     pub failures: Vec<Failure>,
     pub details: CaseDetails,
-    /// Every try, where the case was tried several times; the rest then tells of the first that did not pass.
+    /// Every try, where the case was tried several times; the rest then tells of the first with the worst outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<Box<Trials>>,
 }

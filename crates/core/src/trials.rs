@@ -108,6 +108,8 @@ pub struct TrialSummary {
     pub failed: usize,
     /// Tries without a verdict, which the rate does not count.
     pub errored: usize,
+    /// Tries of cases that ran, which an interruption or `--fail-fast` kept from running.
+    pub not_run: usize,
     /// The share of tries with a verdict that passed; null if none has one.
     pub pass_rate: Option<f64>,
     /// The pass rate's 95 % interval, by Wilson's formula.
@@ -127,6 +129,7 @@ impl TrialSummary {
             sum.passed += trials.passed;
             sum.failed += trials.failed;
             sum.errored += trials.errored;
+            sum.not_run += trials.planned.saturating_sub(trials.tries.len());
             sum.flaky += usize::from(trials.flaky);
         }
         sum.map(Self::rated)
@@ -139,6 +142,7 @@ impl TrialSummary {
             passed: self.passed + other.passed,
             failed: self.failed + other.failed,
             errored: self.errored + other.errored,
+            not_run: self.not_run + other.not_run,
             flaky: self.flaky + other.flaky,
             ..Self::default()
         };
@@ -351,6 +355,10 @@ mod tests {
         let trials = summary.trials.expect("several");
         assert_eq!((trials.per_case, trials.total, trials.passed, trials.flaky), (3, 6, 5, 1));
         assert_eq!(trials.pass_rate, Some(5.0 / 6.0));
+        assert_eq!(trials.not_run, 0);
+        let cut_short = combine(vec![one('p'), one('f')], 5).expect("tries");
+        let trials = Summary::of(&[Arc::new(cut_short)], 1).trials.expect("several");
+        assert_eq!((trials.total, trials.not_run), (2, 3));
         let unknown = [combined("ppe"), combined("ppp")].map(Arc::new);
         assert_eq!(Summary::of(&unknown, 2).estimated_cost_usd, None, "nobody knows what the error cost");
         assert_eq!(Summary::of(&[Arc::new(one('p'))], 1).trials, None);

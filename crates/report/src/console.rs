@@ -346,9 +346,9 @@ impl Page {
             };
             let _ = writeln!(out, "  {mark} {}  {result}", pad(result.gate.name(), widest));
         }
-        if !gates.is_empty() && totals.not_run > 0 {
+        if !gates.is_empty() && totals.left_out() {
             let warning = palette.doubtful(symbols.warning);
-            let _ = writeln!(out, "  {warning} not every case ran, so what holds is not known to hold for all");
+            let _ = writeln!(out, "  {warning} not everything ran, so what holds is not known to hold for all");
         }
     }
 

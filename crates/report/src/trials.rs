@@ -7,10 +7,13 @@ use karat_core::trials::TrialSummary;
 
 /// Says how many tries passed, and how sure that makes one.
 pub(crate) fn trials_line(trials: &TrialSummary) -> String {
-    let TrialSummary { total, passed, errored, .. } = trials;
+    let TrialSummary { total, passed, errored, not_run, .. } = trials;
     let mut line = format!("{passed}/{total} trials passed");
     if *errored > 0 {
         let _ = write!(line, ", {errored} errored");
+    }
+    if *not_run > 0 {
+        let _ = write!(line, ", {not_run} not run");
     }
     if let (Some(rate), Some(low), Some(high)) = (trials.pass_rate, trials.pass_rate_low, trials.pass_rate_high) {
         let of = if *errored > 0 { format!(" of {} verdicts", total - errored) } else { String::new() };
@@ -58,17 +61,19 @@ mod tests {
     }
 
     #[rstest]
-    #[case(47, 3, 0, "47/50 trials passed (94%, 95% interval 84–98%)")]
-    #[case(47, 3, 2, "47/52 trials passed, 2 errored (94% of 50 verdicts, 95% interval 84–98%)")]
-    #[case(0, 0, 5, "0/5 trials passed, 5 errored")]
+    #[case(47, 3, 0, 0, "47/50 trials passed (94%, 95% interval 84–98%)")]
+    #[case(1, 1, 0, 3, "1/2 trials passed, 3 not run (50%, 95% interval 9–91%)")]
+    #[case(47, 3, 2, 0, "47/52 trials passed, 2 errored (94% of 50 verdicts, 95% interval 84–98%)")]
+    #[case(0, 0, 5, 0, "0/5 trials passed, 5 errored")]
     fn every_try_is_told_of(
         #[case] passed: usize,
         #[case] failed: usize,
         #[case] errored: usize,
+        #[case] not_run: usize,
         #[case] expected: &str,
     ) {
         let mut trials = TrialSummary::default();
-        trials.add(&TrialSummary { passed, failed, errored, ..TrialSummary::default() });
+        trials.add(&TrialSummary { passed, failed, errored, not_run, ..TrialSummary::default() });
         assert_eq!(trials_line(&trials), expected);
     }
 }

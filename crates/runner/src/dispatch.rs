@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::diff::{Change, diff_cases, ids_of};
+use karat_core::diff::{CaseDiff, Change, diff_cases, doubtful, ids_of};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Figures, GateResult, check};
 use karat_core::port::{Agent, Clock};
@@ -67,10 +67,7 @@ pub async fn run(
         }
     }
     let Closed { mut totals, passed, mut figures } = board.close(reporters);
-    if let Some(rubrics) = run_rubrics(&shared, samples, &passed, &timestamp, &cancel, reporters).await {
-        figures.iter_mut().zip(&rubrics.by_agent).for_each(|(figures, of)| figures.rubric_score = of.score_share);
-        totals.rubric = Some(rubrics.totals);
-    }
+    totals.rubric = run_rubrics(&shared, samples, &passed, &mut figures, &timestamp, &cancel, reporters).await;
     totals.gates = check_gates(&shared, &figures);
     totals.wall_clock_ms = millis(begun, Instant::now());
     totals.interrupted = *cancel.borrow();
@@ -212,28 +209,36 @@ impl<'b> Board<'b> {
     fn finish_suite(&mut self, reporters: &mut Reporters) {
         let suite = self.open;
         self.open += 1;
-        let result = Arc::new(self.suite_result(suite));
+        let diffs = self.diffs(suite);
+        let result = Arc::new(self.suite_result(suite, &diffs));
         // The results live on in the event only.
         self.suites[suite].results = Vec::new();
         self.totals.add(&result);
         if self.shared.plan.gates.is_some() {
-            self.figures[self.shared.plan.suites[suite].agent].add(&result);
+            let figures = &mut self.figures[self.shared.plan.suites[suite].agent];
+            figures.add(&result);
+            figures.doubtful += doubtful(&diffs);
         }
         self.passed.push(result.summary.passed == self.suites[suite].header.selected);
         reporters.emit(&RunEvent::SuiteFinished { suite, result });
     }
 
-    fn suite_result(&self, suite: usize) -> SuiteResult {
+    /// Compares a suite with its baseline, if it has one.
+    fn diffs(&self, suite: usize) -> Vec<CaseDiff> {
+        let Some(baseline) = &self.shared.plan.suites[suite].baseline else {
+            return Vec::new();
+        };
+        let cases = self.suites[suite].results.iter().flatten();
+        let now: Vec<EarlierCase> = cases.map(|case| EarlierCase::from(case.as_ref())).collect();
+        diff_cases(&baseline.cases, &now)
+    }
+
+    fn suite_result(&self, suite: usize, diffs: &[CaseDiff]) -> SuiteResult {
         let plan = &self.shared.plan;
         let (suite_plan, state, agent) = (&plan.suites[suite], &self.suites[suite], self.shared.agent(suite));
         let mut parameters = agent.parameters();
         plan.redactor.map(&mut parameters);
         let cases: Vec<Arc<CaseResult>> = state.results.iter().flatten().cloned().collect();
-        let diffs = suite_plan.baseline.as_ref().map(|baseline| {
-            let now: Vec<EarlierCase> = cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
-            diff_cases(&baseline.cases, &now)
-        });
-        let moved = |change| diffs.as_deref().map_or_else(Vec::new, |diffs| ids_of(diffs, change));
         SuiteResult {
             run_id: plan.run_id.clone(),
             timestamp: self.timestamp.clone(),
@@ -255,8 +260,8 @@ impl<'b> Board<'b> {
             summary: Summary::of(&cases, state.header.selected),
             wall_clock_ms: state.span.map_or(0, |(begin, end)| millis(begin, end)),
             baseline_run_id: suite_plan.baseline.as_ref().map(|baseline| baseline.run_id.clone()),
-            regressions: moved(Change::Regression),
-            new_passes: moved(Change::NewPass),
+            regressions: ids_of(diffs, Change::Regression),
+            new_passes: ids_of(diffs, Change::NewPass),
             cases,
         }
     }

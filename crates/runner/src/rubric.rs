@@ -11,6 +11,7 @@ use futures::{StreamExt, stream};
 use karat_core::assertion::Mode;
 use karat_core::case::{Dimension, RubricCase, RubricFile, Tier};
 use karat_core::event::RunEvent;
+use karat_core::gate::Figures;
 use karat_core::port::{Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply};
 use karat_core::registry::same_name;
 use karat_core::result::CaseDetails;
@@ -65,28 +66,22 @@ impl RubricPlan {
     }
 }
 
-/// What came of all rubric suites.
-pub(crate) struct RubricsRun {
-    pub(crate) totals: RubricTotals,
-    /// In the order of the run's agents.
-    pub(crate) by_agent: Vec<RubricTotals>,
-}
-
-/// Runs all rubric suites, one after the other; `passed` says of each deterministic suite whether all of it passed.
+/// Runs all rubric suites, one after the other; `passed` says of each deterministic suite whether all of it passed, and
+/// `figures` are those of each agent.
 pub(crate) async fn run_rubrics(
     shared: &Shared,
     mut samples: Samples,
     passed: &[bool],
+    figures: &mut [Figures],
     timestamp: &str,
     cancel: &watch::Receiver<bool>,
     reporters: &mut Reporters,
-) -> Option<RubricsRun> {
+) -> Option<RubricTotals> {
     let rubrics = &shared.plan.rubrics;
     if rubrics.suites.is_empty() {
         return None;
     }
     let mut totals = RubricTotals::default();
-    let mut by_agent = vec![RubricTotals::default(); shared.agents.len()];
     for suite in &rubrics.suites {
         let allowed = if *cancel.borrow() { Err(INTERRUPTED.to_owned()) } else { admit(shared, suite, passed) };
         let outcome = match allowed {
@@ -101,11 +96,11 @@ pub(crate) async fn run_rubrics(
         let agent = suite.agent;
         let suite = Arc::new(suite_at_its_end(shared, suite, outcome));
         totals.add(&suite);
-        by_agent[agent].add(&suite);
+        figures[agent].add_rubric(&suite);
         reporters.emit(&RunEvent::RubricFinished { suite });
         reporters.flush();
     }
-    Some(RubricsRun { totals, by_agent })
+    Some(totals)
 }
 
 const INTERRUPTED: &str = "the run was interrupted";
@@ -261,6 +256,7 @@ impl SuiteRun<'_> {
             score: None,
             max_score: total(case.rubric.iter().map(|dimension| dimension.max_score)),
             judge_usage: total_usage(judged.usages.iter().map(Option::as_ref)),
+            judge_asked: !judged.usages.is_empty(),
             details: judged.details,
         };
         match rubric {
@@ -301,8 +297,9 @@ impl SuiteRun<'_> {
         for dimension in &case.rubric {
             let name = &dimension.dimension;
             let reply = self.ask_judge(&judge_prompt(&evidence, dimension)).await;
+            // A call that failed may have been paid for all the same, and nobody knows how much.
+            judged.usages.push(reply.as_ref().ok().and_then(|reply| reply.usage.clone()));
             let reply = reply.map_err(|message| format!("the judge gave no score for '{name}': {message}"))?;
-            judged.usages.push(reply.usage);
             let read = read_score(&reply.value, dimension);
             let score = read.map_err(|message| format!("the judge's answer for '{name}' cannot be used: {message}"))?;
             let Dimension { dimension, criteria, max_score } = dimension.clone();
@@ -345,6 +342,7 @@ impl SuiteRun<'_> {
 struct Judged {
     duration: Duration,
     details: CaseDetails,
+    /// Of each question to the judge, where it is known.
     usages: Vec<Option<Usage>>,
 }
 

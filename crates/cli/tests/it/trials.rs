@@ -230,7 +230,7 @@ fn several_tries_tell_chance_from_change() {
 }
 
 #[test]
-fn three_tries_are_not_enough_and_one_bad_case_is_no_trend() {
+fn three_tries_show_what_broke_whole_and_no_more() {
     let server = ScriptedServer::start(json!({}));
     let project = suite();
     let run = |first: &str, second: &str| {
@@ -238,15 +238,17 @@ fn three_tries_are_not_enough_and_one_bad_case_is_no_trend() {
         project.run(["run", "--trials", "3", "--agent-endpoint", &server.endpoint()]);
         newest_result(&project, "evals/results")["runId"].as_str().unwrap().to_owned()
     };
-    let (before, now) = (run("ppp", "ppp"), run("fff", "ppp"));
+    let (before, now) = (run("ppp", "ppp"), run("fff", "fpf"));
     insta::assert_snapshot!(project.run(["diff", &before, &now, "--ascii"]).filtered(), @"
-    exit: 0
+    exit: 1
     ----- stdout -----
     x - golden evals
-      1 without enough data
+      1 regression
         gs-x-001  3/3 -> 0/3 p = 0.100  3 of 3 trials failed: responseContains: e...
-      1 still passing
-      overall: not enough data (1 worse, 0 better, p = 1.000)
+      1 without enough data
+        gs-x-002  3/3 -> 1/3 p = 0.400  2 of 3 trials failed: responseContains: e...
+      0 still passing
+      overall: not enough data (2 worse, 0 better, p = 0.500)
 
     ----- stderr -----
     ");

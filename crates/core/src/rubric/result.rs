@@ -85,7 +85,19 @@ pub struct RubricCaseResult {
     pub max_score: u64,
     /// What the judge used up, where it is known of every question.
     pub judge_usage: Option<Usage>,
+    /// The judge was asked, whatever came of it.
+    #[serde(skip)]
+    pub judge_asked: bool,
     pub details: CaseDetails,
+}
+
+impl RubricCaseResult {
+    /// Returns what the agent and the judge cost together, where both are known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        let cost = |usage: &Option<Usage>| usage.as_ref().and_then(|usage| usage.cost_usd);
+        let judge = if self.judge_asked { cost(&self.judge_usage) } else { Some(0.0) };
+        cost(&self.details.usage).zip(judge).map(|(agent, judge)| agent + judge)
+    }
 }
 
 /// One dimension's score, and what it was given for.
@@ -136,7 +148,7 @@ impl RubricSummary {
             }
         }
         summary.score_share = share(summary.score, summary.max_score);
-        let asked = cases.iter().filter(|case| case.score.is_some() || case.judge_usage.is_some());
+        let asked = cases.iter().filter(|case| case.judge_asked);
         summary.judge_usage = total_usage(asked.map(|case| case.judge_usage.as_ref()));
         summary
     }

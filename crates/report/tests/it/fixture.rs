@@ -193,15 +193,23 @@ pub(crate) fn tried() -> Vec<RunEvent> {
     if let Some(RunEvent::RunFinished { totals, .. }) = events.last_mut() {
         let agent = || Some("openai:<b>m</b>".to_owned());
         totals.gates = vec![
-            GateResult { gate: Gate::PassRate, agent: agent(), limit: 0.7, actual: Some(0.75), held: Some(true) },
+            GateResult {
+                gate: Gate::PassRate,
+                agent: agent(),
+                limit: 0.7,
+                actual: Some(0.75),
+                held: Some(true),
+                note: None,
+            },
             GateResult {
                 gate: Gate::P95LatencyMs,
                 agent: agent(),
                 limit: 200.0,
                 actual: Some(250.0),
                 held: Some(false),
+                note: None,
             },
-            GateResult { gate: Gate::MaxRegressions, agent: None, limit: 0.0, actual: None, held: None },
+            GateResult { gate: Gate::MaxRegressions, agent: None, limit: 0.0, actual: None, held: None, note: None },
         ];
     }
     events
@@ -249,6 +257,7 @@ pub(crate) fn scored(text: &str) -> RubricSuite {
         max_score: 6,
         dimensions: scores,
         judge_usage: None,
+        judge_asked: true,
         details: CaseDetails::default(),
     };
     let errored = RubricCaseResult {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use karat_core::case::{Dimension, RubricCase, RubricFile};
 use karat_core::exit::ExitStatus;
+use karat_core::gate::{Gate, GateResult, Gates};
 use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Waiting};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricResult, RubricSuite};
 use karat_core::staleness::CurrentTool;
-use karat_core::trace::Usage;
+use karat_core::trace::{Trace, Usage};
 use karat_runner::{Plan, RubricPlan, Rubrics};
 use rstest::rstest;
 use serde_json::{Map, Value, json};
@@ -56,7 +57,8 @@ impl ChatModel for FakeJudge {
                 }
                 other => panic!("{other}"),
             };
-            let usage = Usage { input_tokens: Some(10), output_tokens: Some(1), ..Usage::default() };
+            let cost_usd = Some(0.25);
+            let usage = Usage { input_tokens: Some(10), output_tokens: Some(1), cost_usd, ..Usage::default() };
             Ok(ChatReply { value, usage: Some(usage), latency_ms: 1.0 })
         })
     }
@@ -213,6 +215,72 @@ async fn a_judge_that_errs_gives_no_score(#[case] dimension: &str, #[case] error
     assert_eq!((result.summary.judged, result.summary.errored), (1, 1));
     assert_eq!((result.summary.score, result.summary.max_score), (2, 2), "an error counts for nothing");
     assert_eq!((ran.totals.failed, ran.totals.errored), (0, 0));
+    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+}
+
+#[rstest]
+#[case("beyond", Some(30))]
+#[case("broken", None)]
+#[case("slow", None)]
+#[tokio::test(start_paused = true)]
+async fn what_the_judge_used_in_vain_is_not_forgotten(#[case] dimension: &str, #[case] tokens: Option<u64>) {
+    let rubrics = judged(vec![rubric("a", vec![rubric_case("x", &["full", dimension]), rubric_case("y", &["full"])])]);
+    let ran = play(Plan { rubrics, ..plan(Vec::new()) }, FakeAgent::default()).await;
+    let input = |usage: &Option<Usage>| usage.as_ref().and_then(|usage| usage.input_tokens);
+    assert_eq!(input(&result(&ran).summary.judge_usage), tokens);
+    assert_eq!(input(&result(&ran).cases[0].judge_usage), tokens.map(|all| all - 10));
+    // Who was never asked used nothing.
+    let rubrics = judged(vec![rubric("a", vec![rubric_case("x", &["full"]), rubric_case("y", &["full"])])]);
+    let agent = FakeAgent::default().on("x", 0, Act::Break("no connection".to_owned(), Duration::ZERO));
+    let ran = play(Plan { rubrics, ..plan(Vec::new()) }, agent).await;
+    assert_eq!(input(&result(&ran).summary.judge_usage), Some(10));
+}
+
+fn paid(cost_usd: f64) -> Act {
+    let usage = Some(Usage { cost_usd: Some(cost_usd), ..Usage::default() });
+    Act::Answer(Box::new(Trace { response: "ok".to_owned(), usage, ..Trace::default() }))
+}
+
+fn gate(ran: &Ran, gate: Gate) -> &GateResult {
+    ran.totals.gates.iter().find(|result| result.gate == gate).expect("a gate")
+}
+
+#[rstest]
+#[case(&["full", "none"], Some(1.625), Some(false))]
+#[case(&["full", "broken"], None, None)]
+#[tokio::test(start_paused = true)]
+async fn rubrics_are_paid_for_too(#[case] dimensions: &[&str], #[case] cost: Option<f64>, #[case] held: Option<bool>) {
+    let gates = Some(Gates { max_cost_usd: Some(1.5), ..Gates::default() });
+    let agent = || FakeAgent::default().on("1", 0, paid(1.0)).on("x", 0, paid(0.125));
+    let rubrics = || judged(vec![rubric("a", vec![rubric_case("x", dimensions)])]);
+    let suites = || vec![suite("a", cases(&["1"]))];
+    let ran = play(Plan { rubrics: rubrics(), gates: gates.clone(), ..plan(suites()) }, agent()).await;
+    assert_eq!((gate(&ran, Gate::MaxCostUsd).actual, gate(&ran, Gate::MaxCostUsd).held), (cost, held));
+    let alone = play(Plan { rubrics: rubrics(), gates: gates.clone(), ..plan(Vec::new()) }, agent()).await;
+    assert_eq!(gate(&alone, Gate::MaxCostUsd).actual, cost.map(|cost| cost - 1.0));
+    let silent = FakeAgent::default().on("1", 0, paid(1.0));
+    let ran = play(Plan { rubrics: rubrics(), gates, ..plan(suites()) }, silent).await;
+    assert_eq!(gate(&ran, Gate::MaxCostUsd).actual, None, "what the agent's answer cost is not known");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_score_of_a_part_of_the_rubrics_is_no_score() {
+    let gates = Some(Gates { rubric_score: Some(0.5), ..Gates::default() });
+    let suites = || vec![suite("a", cases(&["1"])), suite("b", cases(&["f"]))];
+    let rubrics =
+        |tools: &[&str]| judged(tools.iter().map(|tool| rubric(tool, vec![rubric_case("x", &["full"])])).collect());
+    let agent = || FakeAgent::default().on("f", 0, Act::say("no"));
+    let ran = play(Plan { rubrics: rubrics(&["a"]), gates: gates.clone(), ..plan(suites()) }, agent()).await;
+    assert_eq!(
+        (gate(&ran, Gate::RubricScore).actual, ExitStatus::of_run(&ran.totals)),
+        (Some(1.0), ExitStatus::Success)
+    );
+    let ran = play(Plan { rubrics: rubrics(&["a", "b"]), gates, ..plan(suites()) }, agent()).await;
+    let found = gate(&ran, Gate::RubricScore);
+    assert_eq!(
+        (found.held, found.to_string().as_str()),
+        (None, "not checked, at least 0.5: 1 of 2 cases have no score")
+    );
     assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
 }
 

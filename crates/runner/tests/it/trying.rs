@@ -78,6 +78,17 @@ async fn the_first_bad_try_stops_a_fast_failing_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn gates_that_a_part_of_the_tries_kept_are_not_enough() {
+    let agent = FakeAgent::default().on_sample("m", 1, 10, Act::say("no"));
+    let gates = Some(Gates { pass_rate: Some(0.5), ..Gates::default() });
+    let plan = Plan { fail_fast: true, gates, ..tries(plan(vec![suite("a", cases(&["m"]))]), 5) };
+    let ran = play(plan, agent).await;
+    assert_eq!((ran.totals.not_run, ran.totals.gates[0].held), (0, Some(true)));
+    assert_eq!(ran.totals.trials.as_ref().map(|trials| trials.not_run), Some(3));
+    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_error_leaves_a_case_without_a_verdict_but_not_its_tries() {
     let agent = FakeAgent::default()
         .on_sample("m", 1, 5, Act::Break("HTTP 503".to_owned(), Duration::from_millis(5)))
@@ -90,15 +101,35 @@ async fn one_error_leaves_a_case_without_a_verdict_but_not_its_tries() {
     assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_case_that_often_passes_has_not_regressed() {
-    let earlier = |id: &str, passed, failed| EarlierCase {
+fn earlier(id: &str, passed: usize, failed: usize) -> EarlierCase {
+    EarlierCase {
         id: id.to_owned(),
         description: String::new(),
         outcome: if failed == 0 { Outcome::Passed } else { Outcome::Failed },
         error: None,
         trials: Some(TrialCounts { passed, failed, errored: 0 }),
-    };
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn few_tries_hide_no_regression() {
+    let before = vec![earlier("shaky", 3, 0), earlier("broken", 3, 0), earlier("mended", 0, 3)];
+    let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: before });
+    let asked = SuitePlan { baseline, ..suite("a", cases(&["shaky", "broken", "mended"])) };
+    let agent = FakeAgent::default().on_sample("shaky", 1, 1, Act::say("no")).on("broken", 1, Act::say("no"));
+    let gates = Some(Gates { max_regressions: Some(0), ..Gates::default() });
+    let ran = play(Plan { gates, ..tries(plan(vec![asked]), 3) }, agent).await;
+    assert_eq!(
+        (&ran.suite().regressions[..], &ran.suite().new_passes[..]),
+        (&["broken".into()][..], &["mended".into()][..])
+    );
+    let said = ran.totals.gates[0].to_string();
+    assert_eq!(said, "1, at most 0; 1 case passes less often, with too few tries to tell that from chance");
+    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Failed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_often_passes_has_not_regressed() {
     let before = vec![earlier("shaky", 5, 0), earlier("broken", 5, 0), earlier("mended", 0, 5)];
     let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: before });
     let asked = SuitePlan { baseline, ..suite("a", cases(&["shaky", "broken", "mended"])) };
