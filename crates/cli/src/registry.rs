@@ -48,7 +48,11 @@ pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Re
         connected = McpServers::connect(targets?, settings.timeout) => connected,
         () = interrupted() => return Err(Failure::reported(ExitStatus::Interrupted)),
     };
-    let servers = connected.map_err(|error| Failure::invalid(error.to_string()))?;
+    let servers = connected.map_err(|error| {
+        let message = error.to_string();
+        let (message, said) = message.split_once('\n').unwrap_or((&message, ""));
+        Failure::invalid(message).quote(said)
+    })?;
     let registry = registry.unwrap_or_else(|| servers.registry().clone());
     if runs_tools {
         let known: Vec<&str> = servers.registry().tools.iter().map(|tool| tool.name.as_str()).collect();

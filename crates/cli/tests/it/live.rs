@@ -115,6 +115,38 @@ fn a_servers_secrets_are_kept_and_other_variables_stay_here() {
     ");
 }
 
+#[test]
+fn a_server_that_dies_has_its_last_lines_shown_and_no_half_of_a_secret() {
+    const SECRET: &str = "s3cr3t-of-a-server";
+    let start = |script: &str| {
+        let config = json!({"mcpServers": {"shell": {"command": ["sh", "-c", script], "env": {"TOKEN": "${TOKEN}"}}}});
+        let project = project().file("karat.json", config).file("evals/x.golden.json", json!([]));
+        project.command(["check"]).env("TOKEN", SECRET).run()
+    };
+    insta::assert_snapshot!(start("seq 1 20 >&2; echo \"  at $TOKEN\" >&2; exit 3").filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the MCP server 'shell' ended at once (exit status: 3); it said:
+      …
+      14
+      15
+      16
+      17
+      18
+      19
+      20
+        at ***
+    ");
+    // The limit of what is kept lies in the middle of the first line, and of the secret.
+    let fill = "x".repeat(4096 - SECRET.len() / 2 - 1);
+    let output = start(&format!("echo $TOKEN >&2; echo {fill} >&2; exit 3"));
+    let half = &SECRET[SECRET.len() / 2..];
+    assert!(output.stderr.contains("xxx") && !output.both().contains(half), "{}", output.both());
+    let output = start(&format!("echo {}$TOKEN; exit 3", "x".repeat(200 - SECRET.len() / 2)));
+    assert!(!output.both().contains(&SECRET[..SECRET.len() / 2]), "{}", output.both());
+}
+
 /// A model that nobody here wrote calls tools that nobody here wrote.
 #[test]
 fn a_model_runs_real_tools_and_only_those_that_may_run() {
