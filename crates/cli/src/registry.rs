@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use karat_agents::ToolExecution;
-use karat_core::exit::ExitStatus;
 use karat_core::registry::Registry;
 use karat_registry::McpServers;
 
@@ -13,7 +12,6 @@ use crate::live::LiveTools;
 use crate::load::read_setting;
 use crate::printer::Printer;
 use crate::settings::{PathSetting, Settings};
-use crate::verb::run::interrupted;
 
 /// What is known of the agent's tools.
 pub(crate) struct Tools {
@@ -44,11 +42,7 @@ pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Re
     }
     let targets = settings.live.targets(&settings.variables, &mut settings.redactor);
     printer.keep_secret(settings.redactor.clone());
-    let connected = tokio::select! {
-        connected = McpServers::connect(targets?, settings.timeout) => connected,
-        () = interrupted() => return Err(Failure::reported(ExitStatus::Interrupted)),
-    };
-    let servers = connected.map_err(|error| {
+    let servers = McpServers::connect(targets?, settings.timeout).await.map_err(|error| {
         let message = error.to_string();
         let (message, said) = message.split_once('\n').unwrap_or((&message, ""));
         Failure::invalid(message).quote(said)

@@ -30,6 +30,7 @@ use crate::clock::{SystemClock, TimeOrderedIds};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::judge::make_judge;
 use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::model::Models;
@@ -67,13 +68,24 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let tools = runtime.block_on(read_tools(&mut settings, printer))?;
-    // One for all: a provider's limits and the budget are the run's, not an agent's.
-    let mut models = Models::new(&settings, settings.recording.asks_nobody());
-    let agents = make_agents(&mut models, &mut settings, &tools, printer)?;
-    let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
-    let mut plan =
-        runtime.block_on(make_plan(&mut settings, loaded, &agents, tools.registry, baseline.as_ref(), printer))?;
+    let interrupts = Interrupts::listen(&runtime);
+    let preparing = async {
+        let tools = read_tools(&mut settings, printer).await?;
+        // One for all: a provider's limits and the budget are the run's, not an agent's.
+        let mut models = Models::new(&settings, settings.recording.asks_nobody());
+        let agents = make_agents(&mut models, &mut settings, &tools, printer)?;
+        let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
+        let plan = make_plan(&mut settings, loaded, &agents, tools.registry, baseline.as_ref(), printer).await?;
+        Ok((agents, judge, plan))
+    };
+    let (agents, judge, mut plan) = match runtime.block_on(interrupts.unless_asked(preparing)) {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            // What was given up must not keep the program.
+            runtime.shutdown_background();
+            return Err(failure);
+        }
+    };
     plan.rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), plan.registry.as_ref()), judge };
     check_output_dir(&settings.output_dir)?;
     let recordings = Recordings::open(&settings, &environment.current_dir)?;
@@ -101,7 +113,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     }
     let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
     let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
-    let totals = runtime.block_on(run_cancellable(plan, agents, &mut reporters, printer));
+    let totals = runtime.block_on(run_cancellable(plan, agents, &interrupts, &mut reporters, printer));
     printer.show_above(None);
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
@@ -119,6 +131,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
 async fn run_cancellable(
     plan: Plan,
     agents: Vec<Arc<dyn Agent>>,
+    interrupts: &Interrupts,
     reporters: &mut Reporters,
     printer: &Rc<Printer>,
 ) -> RunTotals {
@@ -127,33 +140,10 @@ async fn run_cancellable(
     tokio::pin!(running);
     tokio::select! {
         totals = &mut running => return totals,
-        () = interrupted() => printer.talk("interrupted: writing what has finished (once more to stop at once)"),
+        () = interrupts.asked() => printer.talk("interrupted: writing what has finished (once more to stop at once)"),
     }
     cancel.send(true).ok();
-    tokio::select! {
-        totals = &mut running => totals,
-        () = interrupted() => {
-            karat_registry::end_servers();
-            #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked twice to stop: nothing is worth waiting for")]
-            std::process::exit(i32::from(ExitStatus::Interrupted.code()))
-        }
-    }
-}
-
-/// Waits until the person or the machine asks the program to stop.
-pub(crate) async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    tokio::signal::ctrl_c().await.ok();
+    running.await
 }
 
 /// Plans every rubric file for every agent.
