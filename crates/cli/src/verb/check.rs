@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{CheckArgs, OutputFormat};
+use crate::config::ToolExecutor;
 use crate::diagnostic::{SourceProblem, render};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
@@ -37,7 +38,9 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     end_when_asked(&runtime);
     let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
-    let routing_only = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
+    let is_model = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
+    // Where tools really run, a model goes on to its final response.
+    let routing_only = is_model && settings.live.executor != ToolExecutor::Mcp;
     let checker = Checker { registry: registry.as_ref(), routing_only };
     let mut report = Report::default();
     for path in &paths {
