@@ -75,6 +75,11 @@ impl CommandAgent {
         })
     }
 
+    /// Returns the program, or its name when it is looked for as a shell does.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Returns what the program is started with.
     pub fn arguments(&self) -> &[String] {
         &self.arguments

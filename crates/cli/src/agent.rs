@@ -1,5 +1,6 @@
 //! The agents that the settings name.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use karat_agents::{BudgetedAgent, CommandAgent, HttpAgent, ScriptedAgent, Throttle, expand_variables};
@@ -9,7 +10,7 @@ use karat_core::redact::Redactor;
 use serde_json::Value;
 
 use crate::diagnostic::print_findings;
-use crate::environment::Variables;
+use crate::environment::{Variables, is_on_search_path};
 use crate::failure::Failure;
 use crate::load::read_text;
 use crate::model::{Models, is_model, no_agent};
@@ -81,6 +82,15 @@ fn make_agent(
         Some(("command", command)) => {
             let agent = CommandAgent::new(command, &settings.root, settings.agent.clone())
                 .map_err(|error| Failure::invalid(error.to_string()))?;
+            let program = agent.program();
+            if program.parent() == Some(Path::new(""))
+                && settings.root.join(program).is_file()
+                && !is_on_search_path(program)
+            {
+                let name = program.display();
+                return Err(Failure::invalid(format!("there is no program '{name}' on the PATH"))
+                    .hint(format!("for the file in the project's root write command:./{name}")));
+            }
             learn_arguments(agent.arguments(), &mut settings.redactor);
             printer.keep_secret(settings.redactor.clone());
             Ok(Arc::new(agent))

@@ -61,6 +61,13 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Tells whether a program is found by its name alone.
+pub(crate) fn is_on_search_path(name: &Path) -> bool {
+    let with_suffix = format!("{}{}", name.display(), std::env::consts::EXE_SUFFIX);
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(name).is_file() || folder.join(&with_suffix).is_file())
+}
+
 /// Returns what of the process's environment the programs of others need; the rest, keys among it, is not theirs.
 pub(crate) fn plain_environment() -> BTreeMap<String, String> {
     const NAMES: [&str; 18] = [

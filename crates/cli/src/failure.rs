@@ -8,26 +8,32 @@ pub(crate) struct Failure {
     pub(crate) status: ExitStatus,
     /// A lower-case fragment that fits after "error:"; empty when everything was said already.
     pub(crate) message: String,
+    /// What somebody else said of it, in lines of which the last ones are shown.
+    pub(crate) quoted: String,
     pub(crate) hints: Vec<String>,
 }
 
 impl Failure {
     /// Usage, configuration or input is invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::Invalid, message: message.into(), hints: Vec::new() }
+        Self { status: ExitStatus::Invalid, message: message.into(), quoted: String::new(), hints: Vec::new() }
     }
 
     pub(crate) fn nothing_selected(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::NothingSelected, message: message.into(), hints: Vec::new() }
+        Self { status: ExitStatus::NothingSelected, message: message.into(), quoted: String::new(), hints: Vec::new() }
     }
 
     pub(crate) fn errored(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::Errored, message: message.into(), hints: Vec::new() }
+        Self { status: ExitStatus::Errored, message: message.into(), quoted: String::new(), hints: Vec::new() }
     }
 
     /// The findings were printed; only the status is left to say.
     pub(crate) fn reported(status: ExitStatus) -> Self {
-        Self { status, message: String::new(), hints: Vec::new() }
+        Self { status, message: String::new(), quoted: String::new(), hints: Vec::new() }
+    }
+
+    pub(crate) fn quote(self, quoted: impl Into<String>) -> Self {
+        Self { quoted: quoted.into(), ..self }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

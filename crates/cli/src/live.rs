@@ -24,6 +24,8 @@ pub(crate) struct LiveTools {
     pub(crate) is_registry: bool,
     pub(crate) executor: ToolExecutor,
     pub(crate) allowed: AllowedTools,
+    /// Somebody said which tools may run.
+    pub(crate) has_allow_list: bool,
 }
 
 impl LiveTools {
@@ -73,12 +75,14 @@ impl LiveTools {
                 names.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
             )
         };
-        let allowed = match args.tools.allow_tools.as_ref().map(split).or_else(|| file.allow_tools.clone()) {
+        let allowed = args.tools.allow_tools.as_ref().map(split).or_else(|| file.allow_tools.clone());
+        let has_allow_list = allowed.is_some();
+        let allowed = match allowed {
             Some(AllowTools::All(_)) => AllowedTools::All,
             Some(AllowTools::Named(names)) => AllowedTools::Named(names),
             None => AllowedTools::Named(Vec::new()),
         };
-        Ok(Self { servers, is_registry, executor, allowed })
+        Ok(Self { servers, is_registry, executor, allowed, has_allow_list })
     }
 
     /// Returns the servers with their variables filled in, which are kept secret from here on.

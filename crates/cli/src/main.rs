@@ -9,6 +9,7 @@ mod diagnostic;
 mod discover;
 mod environment;
 mod failure;
+mod interrupt;
 mod judge;
 mod live;
 mod load;

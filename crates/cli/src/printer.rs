@@ -27,6 +27,9 @@ pub(crate) struct Printer {
 const DEFAULT_COLUMNS: usize = 80;
 const WIDEST: usize = 160;
 
+/// How many lines of what somebody else said are shown.
+const MOST_QUOTED: usize = 8;
+
 impl Printer {
     pub(crate) fn new(args: &GlobalArgs, environment: &Environment) -> Self {
         let color = |is_terminal: bool| match args.color {
@@ -79,9 +82,22 @@ impl Printer {
         if !failure.message.is_empty() {
             self.talk(&format!("{} {}", self.stderr_palette.alarm("error:"), printable(&failure.message)));
         }
+        self.quote(&failure.quoted);
         for hint in &failure.hints {
             self.talk(&format!("{} {}", self.stderr_palette.bold("hint:"), printable(hint)));
         }
+    }
+
+    /// Prints the last lines of what somebody else said, so far to the right that they are nobody else's.
+    fn quote(&self, text: &str) {
+        // As a whole first: a secret of several lines is not found in one of them.
+        let text = self.redactor.borrow().text(text).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        let left_out = lines.len().saturating_sub(MOST_QUOTED);
+        if left_out > 0 {
+            self.talk(&format!("  {}", self.symbols.ellipsis));
+        }
+        lines[left_out..].iter().for_each(|line| self.talk(&format!("  {}", printable(line))));
     }
 
     /// Prints lines that are already laid out to stderr.

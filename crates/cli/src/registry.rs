@@ -1,9 +1,9 @@
 //! The tools that the settings name, and who runs them.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use karat_agents::ToolExecution;
-use karat_core::exit::ExitStatus;
 use karat_core::registry::Registry;
 use karat_registry::McpServers;
 
@@ -13,7 +13,9 @@ use crate::live::LiveTools;
 use crate::load::read_setting;
 use crate::printer::Printer;
 use crate::settings::{PathSetting, Settings};
-use crate::verb::run::interrupted;
+
+/// How many tools a warning names.
+const MOST_NAMED: usize = 5;
 
 /// What is known of the agent's tools.
 pub(crate) struct Tools {
@@ -39,22 +41,43 @@ impl Tools {
 pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Result<Tools, Failure> {
     let registry = if settings.live.is_registry { None } else { read_registry(&settings.tool_registry, printer)? };
     let runs_tools = settings.live.executor == ToolExecutor::Mcp;
+    if settings.live.has_allow_list && !runs_tools {
+        printer.warn("'allowTools' has no effect: no tool is run unless 'toolExecution' is \"mcp\"");
+    }
     if settings.live.servers.is_empty() || (registry.is_some() && !runs_tools) {
         return Ok(Tools { registry, servers: None });
     }
     let targets = settings.live.targets(&settings.variables, &mut settings.redactor);
     printer.keep_secret(settings.redactor.clone());
-    let connected = tokio::select! {
-        connected = McpServers::connect(targets?, settings.timeout) => connected,
-        () = interrupted() => return Err(Failure::reported(ExitStatus::Interrupted)),
-    };
-    let servers = connected.map_err(|error| Failure::invalid(error.to_string()))?;
+    let servers = McpServers::connect(targets?, settings.timeout).await.map_err(|error| {
+        let message = error.to_string();
+        let (message, said) = message.split_once('\n').unwrap_or((&message, ""));
+        Failure::invalid(message).quote(said)
+    })?;
     let registry = registry.unwrap_or_else(|| servers.registry().clone());
     if runs_tools {
         let known: Vec<&str> = servers.registry().tools.iter().map(|tool| tool.name.as_str()).collect();
         settings.live.warnings(&known).iter().for_each(|warning| printer.warn(warning));
+        if let Some(warning) = without_server(&registry, &known) {
+            printer.warn(&warning);
+        }
     }
     Ok(Tools { registry: Some(registry), servers: runs_tools.then(|| Arc::new(servers)) })
+}
+
+/// Says which tools a model is offered that nobody can run.
+fn without_server(registry: &Registry, known: &[&str]) -> Option<String> {
+    let names = registry.tools.iter().map(|tool| tool.name.as_str()).filter(|name| !known.contains(name));
+    let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let mut list = names.get(..names.len() - more).filter(|names| !names.is_empty())?.join(", ");
+    if more > 0 {
+        let _ = write!(list, " and {more} more");
+    }
+    Some(format!(
+        "no MCP server has {list} of the tool registry, so calls fail; a registry in a file is offered instead of the \
+         servers' own tools"
+    ))
 }
 
 fn read_registry(setting: &PathSetting, printer: &Printer) -> Result<Option<Registry>, Failure> {

@@ -12,10 +12,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{CheckArgs, OutputFormat};
+use crate::config::ToolExecutor;
 use crate::diagnostic::{SourceProblem, render};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::interrupt::end_when_asked;
 use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::model::is_model;
 use crate::printer::Printer;
@@ -34,8 +36,11 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    end_when_asked(&runtime);
     let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
-    let routing_only = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
+    let is_model = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
+    // Where tools really run, a model goes on to its final response.
+    let routing_only = is_model && settings.live.executor != ToolExecutor::Mcp;
     let checker = Checker { registry: registry.as_ref(), routing_only };
     let mut report = Report::default();
     for path in &paths {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
 fn asked(error: inquire::InquireError) -> Failure {
     match error {
         inquire::InquireError::OperationCanceled | inquire::InquireError::OperationInterrupted => {
-            Failure { status: ExitStatus::Interrupted, message: "nothing was written".to_owned(), hints: Vec::new() }
+            Failure { status: ExitStatus::Interrupted, ..Failure::invalid("nothing was written") }
         }
         other => Failure::invalid(format!("cannot ask: {other}")).hint("give the answers as flags, or --yes"),
     }

@@ -33,6 +33,7 @@ use crate::clock::{SystemClock, TimeOrderedIds};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::interrupt::Interrupts;
 use crate::judge::make_judge;
 use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::model::Models;
@@ -70,13 +71,24 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let tools = runtime.block_on(read_tools(&mut settings, printer))?;
-    // One for all: a provider's limits and the budget are the run's, not an agent's.
-    let mut models = Models::new(&settings, settings.recording.asks_nobody());
-    let agents = make_agents(&mut models, &mut settings, &tools, printer)?;
-    let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
-    let mut plan =
-        runtime.block_on(make_plan(&mut settings, loaded, &agents, tools.registry, baseline.as_ref(), printer))?;
+    let interrupts = Interrupts::listen(&runtime);
+    let preparing = async {
+        let tools = read_tools(&mut settings, printer).await?;
+        // One for all: a provider's limits and the budget are the run's, not an agent's.
+        let mut models = Models::new(&settings, settings.recording.asks_nobody());
+        let agents = make_agents(&mut models, &mut settings, &tools, printer)?;
+        let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
+        let plan = make_plan(&mut settings, loaded, &agents, tools.registry, baseline.as_ref(), printer).await?;
+        Ok((agents, judge, models.throttles(), plan))
+    };
+    let (agents, judge, providers, mut plan) = match runtime.block_on(interrupts.unless_asked(preparing)) {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            // What was given up must not keep the program.
+            runtime.shutdown_background();
+            return Err(failure);
+        }
+    };
     plan.rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), plan.registry.as_ref()), judge };
     check_output_dir(&settings.output_dir)?;
     let recordings = Recordings::open(&settings, &environment.current_dir)?;
@@ -104,7 +116,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     }
     let (run_id, redactor) = (plan.run_id.clone(), plan.redactor.clone());
     let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
-    let totals = runtime.block_on(run_cancellable(plan, agents, &models.throttles(), &mut reporters, printer));
+    let totals = runtime.block_on(run_cancellable(plan, agents, &providers, &interrupts, &mut reporters, printer));
     printer.show_above(None);
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
@@ -123,6 +135,7 @@ async fn run_cancellable(
     plan: Plan,
     agents: Vec<Arc<dyn Agent>>,
     providers: &[(String, Arc<Throttle>)],
+    interrupts: &Interrupts,
     reporters: &mut Reporters,
     printer: &Rc<Printer>,
 ) -> RunTotals {
@@ -132,17 +145,10 @@ async fn run_cancellable(
     tokio::select! {
         totals = &mut running => return totals,
         never = tell_of_slowness(providers, printer) => match never {},
-        () = interrupted() => printer.talk("interrupted: writing what has finished (once more to stop at once)"),
+        () = interrupts.asked() => printer.talk("interrupted: writing what has finished (once more to stop at once)"),
     }
     cancel.send(true).ok();
-    tokio::select! {
-        totals = &mut running => totals,
-        () = interrupted() => {
-            karat_registry::end_servers();
-            #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked twice to stop: nothing is worth waiting for")]
-            std::process::exit(i32::from(ExitStatus::Interrupted.code()))
-        }
-    }
+    running.await
 }
 
 /// Says once of each provider that it asked to slow down: a run that waits should not look like one that hangs.
@@ -160,22 +166,6 @@ async fn tell_of_slowness(providers: &[(String, Arc<Throttle>)], printer: &Print
             }
         }
     }
-}
-
-/// Waits until the person or the machine asks the program to stop.
-pub(crate) async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    tokio::signal::ctrl_c().await.ok();
 }
 
 /// Plans every rubric file for every agent.

@@ -88,6 +88,17 @@ fn what_is_no_program_is_said_before_anything_runs() {
     ----- stderr -----
     error: there is no program 'bin/agent'
     ");
+    project.write("agent.py", "print('{}')");
+    insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "command:agent.py --fast"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no program 'agent.py' on the PATH
+    hint: for the file in the project's root write command:./agent.py
+    ");
+    // A file that is called like a program is in nobody's way.
+    project.write("true", "");
+    assert_eq!(project.run(["run", "--agent-endpoint", "command:true"]).code, Some(3));
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "command:"]).filtered(), @"
     exit: 2
     ----- stdout -----

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use karat_testkit::mcp::shell_server;
 use karat_testkit::server::ScriptedServer;
+use rstest::rstest;
 use serde_json::json;
 
 use crate::support::{ok_case, only_result, project};
@@ -29,4 +31,51 @@ fn an_interrupted_run_keeps_what_finished() {
     let result = only_result(&project, "evals/results");
     assert_eq!(result["cases"][0]["id"], "gs-x-001");
     assert_eq!(result["summary"]["notRun"], 2);
+}
+
+/// Waits for a file's first line.
+fn line_of(path: &std::path::Path) -> String {
+    let started = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if text.ends_with('\n') {
+            return text.trim().to_owned();
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "{} is never written", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn is_gone(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+/// The servers were read, nothing was sent yet.
+#[rstest]
+#[case("INT")]
+#[case("TERM")]
+fn a_run_is_interrupted_before_it_begins(#[case] signal: &str) {
+    let project = project()
+        .file(
+            "karat.json",
+            json!({
+                "agentEndpoint": "http://127.0.0.1:9/chat",
+                "mcpServers": {"shell": {"command": shell_server("echo $$ >server"), "cwd": "."}},
+                "toolExecution": "mcp",
+                "allowTools": ["*"],
+                "snapshotEnabled": true,
+                "snapshot": {"command": ["sh", "-c", "echo $$ >snapshot; exec sleep 50"]},
+            }),
+        )
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "hi")]));
+    let running = project.command(["run"]).start();
+    let snapshot = line_of(&project.path().join("snapshot"));
+    let server = line_of(&project.path().join("server"));
+    let started = Instant::now();
+    running.signal(signal);
+    let output = running.wait().expect("ends at once");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(output.code, Some(130), "{}", output.both());
+    assert!(is_gone(&server) && is_gone(&snapshot), "nobody is left behind");
 }

@@ -92,6 +92,49 @@ fn a_tool_that_nobody_has_is_told() {
 }
 
 #[test]
+fn a_registry_that_the_servers_do_not_have_is_told_once() {
+    let live = json!({"toolExecution": "mcp", "allowTools": ["*"], "toolRegistryPath": "tools.json"});
+    let tools = |names: &[&str]| json!(names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>());
+    let project = with_server(&live).file("tools.json", tools(&["hello", "a", "b", "c", "d", "e", "f", "g"]));
+    let output = project.run(["run"]);
+    let warning = "warning: no MCP server has 'a', 'b', 'c', 'd', 'e' and 2 more of the tool registry, so calls fail";
+    assert_eq!(output.stderr.matches(warning).count(), 1, "{}", output.both());
+    project.write("tools.json", tools(&["hello", "pid"]));
+    let output = project.run(["check"]);
+    assert!(!output.stderr.contains("warning:"), "{}", output.both());
+}
+
+#[test]
+fn a_list_of_tools_that_nobody_runs_is_told() {
+    let output = with_server(&json!({"allowTools": ["hello"]})).run(["check"]);
+    let warning = "warning: 'allowTools' has no effect: no tool is run unless 'toolExecution' is \"mcp\"";
+    assert!(output.stderr.contains(warning), "{}", output.both());
+    let output = with_server(&json!({})).run(["check"]);
+    assert!(!output.stderr.contains("allowTools"), "{}", output.both());
+}
+
+#[test]
+fn a_model_with_real_tools_is_not_only_routed() {
+    let check = |execution: &str| {
+        let live = json!({"toolExecution": execution, "agentEndpoint": "openai:gpt-4o"});
+        with_server(&live).run(["check"]).stdout
+    };
+    assert!(check("stub").contains("response-in-routing-only"), "{}", check("stub"));
+    assert!(!check("mcp").contains("response-in-routing-only"), "{}", check("mcp"));
+}
+
+#[test]
+fn arguments_may_stand_beside_a_servers_program() {
+    let command = shell_server("");
+    let servers = json!({"mcpServers": {"shell": {"command": command[0], "args": command[1..]}}});
+    let output = with_server(&servers).run(["check"]);
+    assert!(output.stdout.contains("'helo'"), "{}", output.both());
+    let output = with_server(&json!({"mcpServers": {"shell": {"command": ["sh"], "args": []}}})).run(["check"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(output.stderr.contains("a 'command' that is a list holds its arguments"), "{}", output.both());
+}
+
+#[test]
 fn a_servers_secrets_are_kept_and_other_variables_stay_here() {
     const SECRET: &str = "s3cr3t-of-a-server";
     let config = json!({"mcpServers": {"shell": {
@@ -113,6 +156,38 @@ fn a_servers_secrets_are_kept_and_other_variables_stay_here() {
     ----- stderr -----
     error: the MCP server 'shell' cannot be given TOKEN: the environment variable SERVER_TOKEN is not set
     ");
+}
+
+#[test]
+fn a_server_that_dies_has_its_last_lines_shown_and_no_half_of_a_secret() {
+    const SECRET: &str = "s3cr3t-of-a-server";
+    let start = |script: &str| {
+        let config = json!({"mcpServers": {"shell": {"command": ["sh", "-c", script], "env": {"TOKEN": "${TOKEN}"}}}});
+        let project = project().file("karat.json", config).file("evals/x.golden.json", json!([]));
+        project.command(["check"]).env("TOKEN", SECRET).run()
+    };
+    insta::assert_snapshot!(start("seq 1 20 >&2; echo \"  at $TOKEN\" >&2; exit 3").filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the MCP server 'shell' ended at once (exit status: 3); it said:
+      …
+      14
+      15
+      16
+      17
+      18
+      19
+      20
+        at ***
+    ");
+    // The limit of what is kept lies in the middle of the first line, and of the secret.
+    let fill = "x".repeat(4096 - SECRET.len() / 2 - 1);
+    let output = start(&format!("echo $TOKEN >&2; echo {fill} >&2; exit 3"));
+    let half = &SECRET[SECRET.len() / 2..];
+    assert!(output.stderr.contains("xxx") && !output.both().contains(half), "{}", output.both());
+    let output = start(&format!("echo {}$TOKEN; exit 3", "x".repeat(200 - SECRET.len() / 2)));
+    assert!(!output.both().contains(&SECRET[..SECRET.len() / 2]), "{}", output.both());
 }
 
 /// A model that nobody here wrote calls tools that nobody here wrote.

@@ -1,39 +1,85 @@
 //! How MCP servers are reached, as the configuration says.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use karat_core::source::{ObjectReader, Path, Problems, read_object_map, read_string, read_string_map, read_strings};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
 /// What a short form begins with.
 const PREFIX: &str = "mcp:";
 
+const EITHER: &str = "an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')";
+
 /// How an MCP server is reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(untagged, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum McpServerConfig {
     /// A program that talks over its standard input and output.
     Stdio {
         /// The program and its arguments.
+        command: Vec<String>,
+        /// Values may hold `${NAME}`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+        /// The folder it runs in.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    /// An address that speaks streamable HTTP.
+    Http {
+        url: String,
+        /// Values may hold `${NAME}`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// How an MCP server is reached.
+#[derive(JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
+#[expect(dead_code, reason = "says how it is written, for the schema alone")]
+enum Written {
+    /// A program that talks over its standard input and output.
+    Words {
+        /// The program and its arguments.
         #[schemars(length(min = 1))]
         command: Vec<String>,
         /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        env: BTreeMap<String, String>,
+        env: Option<BTreeMap<String, String>>,
         /// The folder it runs in.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    /// A program that talks over its standard input and output, with its arguments beside it.
+    Program {
+        /// The program alone.
+        #[schemars(length(min = 1))]
+        command: String,
+        args: Option<Vec<String>>,
+        /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+        env: Option<BTreeMap<String, String>>,
+        /// The folder it runs in.
         cwd: Option<String>,
     },
     /// An address that speaks streamable HTTP.
     Http {
         url: String,
         /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        headers: BTreeMap<String, String>,
+        headers: Option<BTreeMap<String, String>>,
     },
+}
+
+impl JsonSchema for McpServerConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "McpServerConfig".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Written::json_schema(generator)
+    }
 }
 
 /// A server as it is to be connected: with a name, with variables filled in, and with the folder it belongs to.
@@ -50,6 +96,7 @@ impl McpServerConfig {
     pub fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let mut object = ObjectReader::open(value, path, problems)?;
         let command = object.optional("command", path, problems, read_command);
+        let args = object.nullable("args", path, problems, read_strings);
         let env = object.nullable("env", path, problems, read_string_map);
         let cwd = object.nullable("cwd", path, problems, read_string);
         let url = object.optional("url", path, problems, read_url);
@@ -58,12 +105,27 @@ impl McpServerConfig {
         let is_whole = !(has("command") && has("url"))
             && (has("command") || has("url"))
             && !(has("command") && has("headers"))
-            && !(has("url") && (has("env") || has("cwd")));
+            && !(has("url") && ["args", "env", "cwd"].into_iter().any(has));
         object.close(path, problems);
         if !is_whole {
-            problems.at(path, "an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')");
+            problems.at(path, EITHER);
             return None;
         }
+        let command = match (command, &args) {
+            (Some(Command::Words(_)), Some(_)) => {
+                problems.at(&path.key("args"), "a 'command' that is a list holds its arguments: move them there");
+                return None;
+            }
+            (Some(Command::Program(program)), None) if program.contains(char::is_whitespace) && !has("args") => {
+                problems.at(&path.key("command"), "'command' is the program alone: its arguments are the list 'args'");
+                return None;
+            }
+            (Some(Command::Words(words)), None) => Some(words),
+            (Some(Command::Program(program)), _) => {
+                Some(std::iter::once(program).chain(args.unwrap_or_default()).collect())
+            }
+            (None, _) => None,
+        };
         match (command, url) {
             (Some(command), None) => Some(Self::Stdio { command, env: env.unwrap_or_default(), cwd }),
             (None, Some(url)) => Some(Self::Http { url, headers: headers.unwrap_or_default() }),
@@ -103,17 +165,30 @@ pub fn read_mcp_servers(
     servers.into_iter().collect()
 }
 
-fn read_command(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
-    if value.is_string() {
-        problems.at(path, "'command' is a list: the program, then each of its arguments");
-        return None;
-    }
-    let words = read_strings(value, path, problems)?;
-    if words.first().is_none_or(String::is_empty) {
+/// A command as it is written.
+enum Command {
+    Words(Vec<String>),
+    Program(String),
+}
+
+fn read_command(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Command> {
+    let command = match value {
+        Value::String(program) => Command::Program(program.clone()),
+        Value::Array(_) => Command::Words(read_strings(value, path, problems)?),
+        _ => {
+            problems.at(path, "'command' is a program (with 'args'), or a list of a program and its arguments");
+            return None;
+        }
+    };
+    let program = match &command {
+        Command::Words(words) => words.first(),
+        Command::Program(program) => Some(program),
+    };
+    if program.is_none_or(String::is_empty) {
         problems.at(path, "'command' names no program");
         return None;
     }
-    Some(words)
+    Some(command)
 }
 
 fn read_url(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
@@ -162,15 +237,31 @@ mod tests {
     }
 
     #[rstest]
-    #[case(json!({"a": {"command": "npx server"}}), "/a/command 'command' is a list: the program, then each of its arguments")]
+    #[case(json!({"a": {"command": "npx server"}}), "/a/command 'command' is the program alone: its arguments are the list 'args'")]
+    #[case(json!({"a": {"command": ""}}), "/a/command 'command' names no program")]
+    #[case(json!({"a": {"command": 5}}), "/a/command 'command' is a program (with 'args'), or a list of a program and its arguments")]
+    #[case(json!({"a": {"command": ["x"], "args": ["y"]}}), "/a/args a 'command' that is a list holds its arguments: move them there")]
+    #[case(json!({"a": {"args": ["y"]}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"url": "http://x", "args": []}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
     #[case(json!({"a": {"command": []}}), "/a/command 'command' names no program")]
     #[case(json!({"a": {"command": [""]}}), "/a/command 'command' names no program")]
     #[case(json!({"a": {"url": "ftp://x"}}), "/a/url 'url' must begin with http:// or https://")]
-    #[case(json!({"a": {}}), "/a an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')")]
-    #[case(json!({"a": {"command": ["x"], "url": "http://x"}}), "/a an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')")]
-    #[case(json!({"a": {"url": "http://x", "env": {}}}), "/a an MCP server has either 'command' (with 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"command": ["x"], "url": "http://x"}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"url": "http://x", "env": {}}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
     fn what_is_wrong_is_said(#[case] value: Value, #[case] message: &str) {
         assert_eq!(problems_of(&value), [message]);
+    }
+
+    #[rstest]
+    #[case(json!({"command": "npx", "args": ["-y", "my server"]}), &["npx", "-y", "my server"])]
+    #[case(json!({"command": "my program", "args": []}), &["my program"])]
+    #[case(json!({"command": "npx", "args": null}), &["npx"])]
+    #[case(json!({"command": "npx"}), &["npx"])]
+    fn arguments_may_stand_beside_the_program(#[case] value: Value, #[case] words: &[&str]) {
+        let mut problems = Problems::default();
+        assert_eq!(McpServerConfig::read(&value, &Path::Root, &mut problems), Some(stdio(words)));
+        assert!(problems.into_list().is_empty());
     }
 
     #[test]

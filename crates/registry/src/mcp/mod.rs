@@ -2,6 +2,7 @@
 
 mod config;
 mod http;
+mod lines;
 mod outcome;
 mod process;
 mod server;

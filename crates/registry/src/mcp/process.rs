@@ -14,6 +14,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::lines::{Keep, Lines};
+
 /// How much of what a server says on stderr is kept.
 const STDERR_KEPT: usize = 4 * 1024;
 /// How much of what a server says on stdout is kept, for the case that it is no MCP.
@@ -35,8 +37,8 @@ pub fn end_servers() {
 pub(super) struct ServerProcess {
     group: Arc<Group>,
     status: watch::Receiver<Option<ExitStatus>>,
-    stderr: Arc<Mutex<Vec<u8>>>,
-    stdout: Arc<Mutex<Vec<u8>>>,
+    stderr: Arc<Mutex<Lines>>,
+    stdout: Arc<Mutex<Lines>>,
 }
 
 impl ServerProcess {
@@ -59,8 +61,13 @@ impl ServerProcess {
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
         let ((stdin, stdout), stderr) = pipes.ok_or_else(|| io::Error::other("its pipes are missing"))?;
         let (ended, status) = watch::channel(None);
-        let process = Self { group: Arc::clone(&group), status, stderr: Arc::default(), stdout: Arc::default() };
-        let listening = tokio::spawn(keep_tail(stderr, Arc::clone(&process.stderr)));
+        let process = Self {
+            group: Arc::clone(&group),
+            status,
+            stderr: Arc::new(Mutex::new(Lines::new(Keep::Last, STDERR_KEPT))),
+            stdout: Arc::new(Mutex::new(Lines::new(Keep::First, STDOUT_KEPT))),
+        };
+        let listening = tokio::spawn(keep_lines(stderr, Arc::clone(&process.stderr)));
         tokio::spawn(watch_over(child, group, listening, ended));
         let heard = Heard { stdout, kept: Arc::clone(&process.stdout) };
         Ok((process, heard, stdin))
@@ -75,12 +82,12 @@ impl ServerProcess {
 
     /// Returns the end of what the server said on stderr.
     pub(super) fn stderr(&self) -> String {
-        String::from_utf8_lossy(&locked(&self.stderr)).trim().to_owned()
+        locked(&self.stderr).text()
     }
 
     /// Returns the beginning of what the server said on stdout.
     pub(super) fn stdout(&self) -> String {
-        String::from_utf8_lossy(&locked(&self.stdout)).trim().to_owned()
+        locked(&self.stdout).text()
     }
 }
 
@@ -120,7 +127,7 @@ async fn watch_over(
 /// A server's stdout, of which the beginning is kept.
 pub(super) struct Heard {
     stdout: ChildStdout,
-    kept: Arc<Mutex<Vec<u8>>>,
+    kept: Arc<Mutex<Lines>>,
 }
 
 impl AsyncRead for Heard {
@@ -129,26 +136,26 @@ impl AsyncRead for Heard {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
+        let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
         let polled = Pin::new(&mut self.stdout).poll_read(context, buffer);
         let mut kept = locked(&self.kept);
-        let room = STDOUT_KEPT.saturating_sub(kept.len());
         let new = &buffer.filled()[before..];
-        kept.extend_from_slice(&new[..new.len().min(room)]);
+        kept.push(new);
+        if new.is_empty() && has_room && polled.is_ready() {
+            kept.end();
+        }
         drop(kept);
         polled
     }
 }
 
 /// Reads to the end, so that the server never waits for a reader, and keeps the last of it.
-async fn keep_tail(mut stderr: ChildStderr, kept: Arc<Mutex<Vec<u8>>>) {
+async fn keep_lines(mut stderr: ChildStderr, kept: Arc<Mutex<Lines>>) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        let mut kept = locked(&kept);
-        kept.extend_from_slice(&chunk[..count]);
-        let surplus = kept.len().saturating_sub(STDERR_KEPT);
-        kept.drain(..surplus);
+        locked(&kept).push(&chunk[..count]);
     }
+    locked(&kept).end();
 }
 
 #[cfg(unix)]

@@ -53,7 +53,11 @@ pub enum McpProblem {
 }
 
 fn and_said(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("; it said: {text}") }
+    match text {
+        "" => String::new(),
+        line if !line.contains('\n') => format!("; it said: {line}"),
+        lines => format!("; it said:\n{lines}"),
+    }
 }
 
 /// A server that is connected, and is started once more when it ended.

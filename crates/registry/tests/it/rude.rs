@@ -31,6 +31,8 @@ async fn a_program_that_does_not_exist() {
 async fn one_that_ends_at_once() {
     let error = failing(&["sh", "-c", "echo 'no licence' >&2; exit 3"]).await;
     assert_eq!(error.to_string(), "the MCP server 'rude' ended at once (exit status: 3); it said: no licence");
+    let error = failing(&["sh", "-c", "echo one >&2; echo two >&2; exit 3"]).await;
+    assert_eq!(error.to_string(), "the MCP server 'rude' ended at once (exit status: 3); it said:\none\ntwo");
     let error = failing(&["true"]).await;
     assert_eq!(error.to_string(), "the MCP server 'rude' ended at once (exit status: 0)");
     // Its child holds the pipes open.

@@ -115,7 +115,13 @@ impl Running {
     /// Interrupts the command as Ctrl-C does.
     #[cfg(unix)]
     pub fn interrupt(&self) {
-        let done = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        self.signal("INT");
+    }
+
+    /// Sends a signal to the command, by its name without `SIG`.
+    #[cfg(unix)]
+    pub fn signal(&self, name: &str) {
+        let done = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
         assert!(done.is_ok_and(|status| status.success()), "the command is still there to be interrupted");
     }
 

@@ -1,0 +1,94 @@
+//! Ctrl-C, and the machine's wish that the program ends.
+
+use karat_core::exit::ExitStatus;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use crate::failure::Failure;
+
+/// Hears and remembers that the program was asked to stop: once the signals are taken from the system, nobody else does.
+#[derive(Clone)]
+pub(crate) struct Interrupts(watch::Receiver<bool>);
+
+impl Interrupts {
+    /// Listens from here on. Who asks twice is obeyed at once, whatever is under way.
+    pub(crate) fn listen(runtime: &Runtime) -> Self {
+        let (asked, interrupts) = watch::channel(false);
+        let _guard = runtime.enter();
+        // Without them the system ends the program, as it does any other.
+        if let Ok(mut signals) = Signals::take() {
+            runtime.spawn(async move {
+                signals.next().await;
+                asked.send(true).ok();
+                signals.next().await;
+                end_at_once();
+            });
+        }
+        Self(interrupts)
+    }
+
+    /// Waits until the program is asked to stop, if it was not yet.
+    pub(crate) async fn asked(&self) {
+        if self.0.clone().wait_for(|asked| *asked).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Does the work as long as nobody asks to stop.
+    pub(crate) async fn unless_asked<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done,
+            () = self.asked() => Err(Failure::reported(ExitStatus::Interrupted)),
+        }
+    }
+}
+
+/// Ends the program when it is asked to stop; for one that has nothing to finish.
+pub(crate) fn end_when_asked(runtime: &Runtime) {
+    let interrupts = Interrupts::listen(runtime);
+    runtime.spawn(async move {
+        interrupts.asked().await;
+        end_at_once();
+    });
+}
+
+fn end_at_once() {
+    karat_registry::end_servers();
+    #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked to stop: nothing is worth waiting for")]
+    std::process::exit(i32::from(ExitStatus::Interrupted.code()))
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn take() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(windows)]
+struct Signals(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Signals {
+    fn take() -> std::io::Result<Self> {
+        tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    async fn next(&mut self) {
+        self.0.recv().await;
+    }
+}
