@@ -13,6 +13,7 @@ use karat_core::gate::GateResult;
 use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
+use crate::matrix::dollars;
 use crate::record::RunRecord;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{cut, pad, printable, width, wrap};
@@ -263,7 +264,7 @@ impl Page {
         totals.add(result);
         let mut parts = count_parts(&totals, palette);
         parts.push(format!("{}ms total", summary.total_duration_ms));
-        parts.extend(summary.estimated_cost_usd.map(|cost| format!("${cost:.4}")));
+        parts.extend(summary.estimated_cost_usd.map(dollars));
         self.numbers("  ", &parts, out);
         self.trials(&totals, "  ", out);
         let warning = palette.doubtful(symbols.warning);

@@ -285,7 +285,7 @@ pub(crate) fn unused_stubs<'c>(cases: impl Iterator<Item = &'c Case>, agent: &dy
     let stubbed = cases.filter(|case| case.stubs.is_some());
     let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
     let count = counted(unused, "case has", "cases have");
-    (unused > 0).then(|| format!("{count} stubs, which do not apply: the agent runs its own tools"))
+    (unused > 0).then(|| format!("{count} stubs, which do not apply: real tools answer"))
 }
 
 fn one(mut tries: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {

@@ -509,7 +509,7 @@ fn the_contracts_own_examples_load_and_run() {
         .file("evals/get-weather.labeled.json", include_str!("fixtures/tool-forge/get-weather.labeled.json"));
     let output = project.run(["run", "--agent-endpoint", "scripted:a.json"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
-    assert!(output.stdout.contains("do not apply: the agent runs its own tools"), "{}", output.stdout);
+    assert!(output.stdout.contains("do not apply: real tools answer"), "{}", output.stdout);
     let cases: usize = project
         .files_in("evals/results", ".json")
         .iter()

@@ -50,7 +50,7 @@ fn a_flaky_agent_is_told_from_a_bad_one() {
           found
       ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
-      1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
+      1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.100
       8/10 trials passed (80%, 95% interval 49–94%) | 1 flaky
 
     ----- stderr -----
@@ -112,7 +112,7 @@ fn gates_decide_the_exit_code() {
           found
       ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
-      1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.1000
+      1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.100
       9/10 trials passed (90%, 95% interval 60–98%) | 1 flaky
 
     gates:

@@ -102,6 +102,14 @@ fn two_agents() -> Vec<RunEvent> {
 }
 
 #[test]
+fn a_small_cost_does_not_look_like_none() {
+    let mut suite = Suite::new("evals/x.golden.json", "x", Tier::Golden, &[1]);
+    suite.cases = vec![(0, costing(case("gs-x-001", "cheap", Outcome::Passed), 1, Some(0.000_012)))];
+    let text = shown(&events_of(&[suite]), PLAIN);
+    assert!(text.contains("| $0.0000120\n"), "{text}");
+}
+
+#[test]
 fn one_table_for_a_person() {
     insta::assert_snapshot!(shown(&two_agents(), PLAIN), @"
     ═══ 2 agents — 4 cases ════════════════════════════════════════════

@@ -90,8 +90,8 @@ async fn a_case_that_did_not_run_is_no_regression() {
 }
 
 #[rstest]
-#[case(1, "1 case has stubs, which do not apply: the agent runs its own tools")]
-#[case(3, "3 cases have stubs, which do not apply: the agent runs its own tools")]
+#[case(1, "1 case has stubs, which do not apply: real tools answer")]
+#[case(3, "3 cases have stubs, which do not apply: real tools answer")]
 #[tokio::test(start_paused = true)]
 async fn stubs_that_do_not_apply_are_warned_of(#[case] count: usize, #[case] warning: &str) {
     let stubbed = || {
