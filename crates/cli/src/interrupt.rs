@@ -30,7 +30,7 @@ impl Interrupts {
     /// Waits until the program is asked to stop, if it was not yet.
     pub(crate) async fn asked(&self) {
         if self.0.clone().wait_for(|asked| *asked).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
         }
     }
     write_new(&config_path, &config(&endpoint, provider.is_some()))?;
-    let mut next: String = written.iter().map(|path| format!("wrote {path}\n")).collect();
+    let mut next = format!("wrote {}\n", written.join("\nwrote "));
     next.push_str(&next_steps(provider.as_ref()));
     printer.out(&next).map_err(|error| Failure::errored(error.to_string()))?;
     Ok(ExitStatus::Success)
