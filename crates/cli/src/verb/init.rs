@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
+use karat_agents::KnownProvider;
 use karat_core::exit::ExitStatus;
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 
 const DEFAULT_ENDPOINT: &str = "http://localhost:3000/chat";
+const TOOLS_FILE: &str = "tools.json";
 const DEFAULT_TOOL: &str = "get_weather";
 const DEFAULT_MESSAGE: &str = "What's the weather in Paris?";
 
@@ -30,7 +32,9 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
     if config_path.exists() {
         return Err(Failure::invalid(format!("{} is there already, and is left as it is", shown(&config_path))));
     }
-    let endpoint = ask(&args.agent_endpoint, "Your agent's URL:", DEFAULT_ENDPOINT)?;
+    let question = "Your agent (a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM):";
+    let endpoint = ask(&args.agent_endpoint, question, DEFAULT_ENDPOINT)?;
+    let provider = provider_of(&endpoint)?;
     let tool = ask(&args.tool, "The first tool to test:", DEFAULT_TOOL)?;
     if tool.is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
         return Err(Failure::invalid(format!("'{tool}' cannot be a tool's name")));
@@ -41,13 +45,19 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
     if eval_path.exists() {
         return Err(Failure::invalid(format!("{} is there already, and is left as it is", shown(&eval_path))));
     }
-    write_new(&eval_path, &first_case(&tool, &stem, &message))?;
-    write_new(&config_path, &config(&endpoint))?;
-    let next = format!(
-        "wrote {}\nwrote {}\n\nNext: put values that only the tool can know into 'responseContains', then\n  karat check\n  karat run\n",
-        shown(&config_path),
-        shown(&eval_path),
-    );
+    write_new(&eval_path, &first_case(&tool, &stem, &message, provider.is_some()))?;
+    let mut written = vec![shown(&config_path), shown(&eval_path)];
+    if provider.is_some() {
+        let tools_path = folder.join(TOOLS_FILE);
+        // Tools that are there are better than any that we could think of.
+        if !tools_path.exists() {
+            write_new(&tools_path, &first_tools(&tool))?;
+            written.push(shown(&tools_path));
+        }
+    }
+    write_new(&config_path, &config(&endpoint, provider.is_some()))?;
+    let mut next = format!("wrote {}\n", written.join("\nwrote "));
+    next.push_str(&next_steps(provider.as_ref()));
     printer.out(&next).map_err(|error| Failure::errored(error.to_string()))?;
     Ok(ExitStatus::Success)
 }
@@ -61,30 +71,80 @@ fn asked(error: inquire::InquireError) -> Failure {
     }
 }
 
-fn config(endpoint: &str) -> Value {
+/// Returns who serves the model; none for an agent that is no model.
+fn provider_of(endpoint: &str) -> Result<Option<KnownProvider>, Failure> {
+    let Some((kind, model)) = endpoint.split_once(':') else {
+        return Ok(None);
+    };
+    match KnownProvider::named(kind) {
+        Some(_) if model.is_empty() => {
+            Err(Failure::invalid(format!("'{endpoint}' names no model: expected {kind}:MODEL")))
+        }
+        provider => Ok(provider),
+    }
+}
+
+fn next_steps(provider: Option<&KnownProvider>) -> String {
+    let steps = match provider {
+        None => "put values that only the tool can know into 'responseContains'".to_owned(),
+        Some(provider) => {
+            let mut steps = format!(
+                "say in {TOOLS_FILE} what the tool does and takes,\nput what it answers into 'stubs', and what the \
+                 response must hold of it into 'responseContains'"
+            );
+            let variables = [
+                provider.base_url.is_none().then_some(provider.base_variable),
+                provider.needs_key.then_some(provider.key_variable),
+            ];
+            let variables: Vec<&str> = variables.into_iter().flatten().collect();
+            if !variables.is_empty() {
+                steps = format!("{steps},\nset {} (in the environment or in a file .env)", variables.join(" and "));
+            }
+            steps
+        }
+    };
+    format!("\nNext: {steps}, then\n  karat check\n  karat run\n")
+}
+
+fn config(endpoint: &str, is_model: bool) -> Value {
+    let mut config = json!({"agentEndpoint": endpoint});
+    if is_model {
+        config["toolRegistryPath"] = TOOLS_FILE.into();
+    }
+    config["outputDir"] = "evals/results".into();
+    config["concurrency"] = 4.into();
+    config["timeoutMs"] = 60000.into();
+    config
+}
+
+/// Returns a tool that takes anything.
+fn first_tools(tool: &str) -> Value {
     json!({
-        "agentEndpoint": endpoint,
-        "outputDir": "evals/results",
-        "concurrency": 4,
-        "timeoutMs": 60000,
+        "tools": [{
+            "name": tool,
+            "description": format!("Reword this: what {tool} does, and when it should be called."),
+            "inputSchema": {"type": "object", "properties": {}, "additionalProperties": true},
+        }],
     })
 }
 
-fn first_case(tool: &str, stem: &str, message: &str) -> Value {
-    json!({
-        "metadata": {"toolName": tool, "tier": "golden"},
-        "cases": [{
-            "id": format!("gs-{stem}-001"),
-            "description": "trigger phrase",
-            "input": {"message": message},
-            "expect": {
-                "toolsCalled": [tool],
-                "noToolErrors": true,
-                "responseNonEmpty": true,
-                "responseNotContains": ["I don't know"],
-            },
-        }],
-    })
+/// Returns a case; a model has no tools of its own, so stubs answer its calls.
+fn first_case(tool: &str, stem: &str, message: &str, is_model: bool) -> Value {
+    let mut case = json!({
+        "id": format!("gs-{stem}-001"),
+        "description": "trigger phrase",
+        "input": {"message": message},
+    });
+    if is_model {
+        case["stubs"] = json!({tool: {"result": "replace this by what the tool answers"}});
+    }
+    case["expect"] = json!({
+        "toolsCalled": [tool],
+        "noToolErrors": true,
+        "responseNonEmpty": true,
+        "responseNotContains": ["I don't know"],
+    });
+    json!({"metadata": {"toolName": tool, "tier": "golden"}, "cases": [case]})
 }
 
 /// Creates a file; one that appeared in the meantime is not overwritten.

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use karat_testkit::litellm::{KEY, Litellm};
 use serde_json::json;
 
 use crate::support::project;
@@ -44,6 +45,57 @@ fn leaves_an_eval_file_that_is_there() {
     assert_eq!(project.run(["init", "--yes", "--tool", "../x"]).code, Some(2));
 }
 
+#[test]
+fn a_model_gets_tools_and_a_case_with_stubs() {
+    let project = project();
+    let init = ["init", "--yes", "--agent-endpoint", "anthropic:claude-sonnet-4-5"];
+    insta::assert_snapshot!(project.run(init).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    wrote karat.json
+    wrote evals/get-weather.golden.json
+    wrote tools.json
+
+    Next: say in tools.json what the tool does and takes,
+    put what it answers into 'stubs', and what the response must hold of it into 'responseContains',
+    set ANTHROPIC_API_KEY (in the environment or in a file .env), then
+      karat check
+      karat run
+    ----- stderr -----
+    ");
+    assert_eq!(project.read_json("karat.json")["toolRegistryPath"], "tools.json");
+    assert_eq!(project.read_json("tools.json")["tools"][0]["name"], "get_weather");
+    let case = &project.read_json("evals/get-weather.golden.json")["cases"][0];
+    assert!(case["stubs"]["get_weather"].is_object(), "{case}");
+    // What is left to do is what the next steps say.
+    let checked = project.run(["check"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.both());
+    let is_left = checked.stdout.contains("few-proof-values") && checked.stdout.contains("0 errors, 1 warning");
+    assert!(is_left, "{}", checked.both());
+}
+
+#[test]
+fn tools_that_are_there_are_kept() {
+    let project = project().file("tools.json", json!([{"name": "mine"}]));
+    let output = project.run(["init", "--yes", "--agent-endpoint", "openai-compatible:m", "--tool", "mine"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("set OPENAI_COMPATIBLE_BASE_URL (in"), "{}", output.stdout);
+    assert!(!output.stdout.contains("wrote tools.json"), "{}", output.stdout);
+    assert_eq!(project.read_json("tools.json"), json!([{"name": "mine"}]));
+    assert_eq!(project.run(["init", "new", "--yes", "--agent-endpoint", "openai:"]).code, Some(2));
+    assert!(!project.path().join("new").exists());
+}
+
+/// The first case must make sense to a model that does as it is told.
+#[test]
+fn a_models_first_case_passes() {
+    let Some(proxy) = Litellm::shared() else { return };
+    let project = project().env("OPENAI_BASE_URL", proxy.openai_base()).env("OPENAI_API_KEY", KEY);
+    project.run(["init", "--yes", "--agent-endpoint", "openai:obeys", "--message", "get_weather {}"]);
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+}
+
 /// Answers the questions on a real terminal.
 #[test]
 fn asks_on_a_terminal() {
@@ -51,7 +103,7 @@ fn asks_on_a_terminal() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
     command.arg("init").current_dir(project.path()).env("TERM", "xterm").env("NO_COLOR", "1");
     let mut session = rexpect::session::spawn_command(command, Some(20_000)).expect("a terminal");
-    session.exp_string("Your agent's URL:").unwrap();
+    session.exp_string("Your agent (a URL, openai:MODEL").unwrap();
     session.send_line("http://localhost:4000/ask").unwrap();
     session.exp_string("The first tool to test:").unwrap();
     session.send_line("get_news").unwrap();
