@@ -193,13 +193,11 @@ impl fmt::Display for GateResult {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bound = if self.gate.is_least() { "at least" } else { "at most" };
         let limit = self.gate.shown(self.limit);
-        match self.actual {
-            Some(actual) => write!(out, "{}, {bound} {limit}", self.gate.shown(actual)),
-            None => {
-                let why = self.note.as_deref().unwrap_or(self.gate.unknown());
-                return write!(out, "not checked, {bound} {limit}: {why}");
-            }
-        }?;
+        let Some(actual) = self.actual else {
+            let why = self.note.as_deref().unwrap_or(self.gate.unknown());
+            return write!(out, "not checked, {bound} {limit}: {why}");
+        };
+        write!(out, "{}, {bound} {limit}", self.gate.shown(actual))?;
         self.note.iter().try_for_each(|note| write!(out, "; {note}"))
     }
 }
