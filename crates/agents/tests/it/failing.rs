@@ -189,7 +189,7 @@ async fn the_wrong_scheme() {
     let plain = serve(json!({"*": {"response": "ok"}}));
     let secure = agent_at(&plain.endpoint().replace("http://", "https://"), &json!({}));
     let error = ask(&secure, "hi").await.expect_err("no TLS there").message;
-    assert!(error.starts_with("error sending request: "), "{error}");
+    assert!(error.starts_with("cannot reach https://127.0.0.1:"), "{error}");
     assert_eq!(plain.request_count(), 0);
     let server = serve_securely();
     let unsecured = agent_at(&server.endpoint().replace("https://", "http://"), &json!({}));
