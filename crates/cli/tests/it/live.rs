@@ -221,3 +221,35 @@ fn a_model_runs_real_tools_and_only_those_that_may_run() {
     assert_eq!((&call(0)["success"], &call(0)["result"]), (&json!(true), &json!("The sum of 2 and 40 is 42.")));
     assert_eq!(call(1)["success"], false, "{result}");
 }
+
+#[test]
+fn a_model_reads_real_files_and_none_beside_them() {
+    let (Some(proxy), Some(mut files)) = (Litellm::shared(), TestTool::ServerFilesystem.command()) else { return };
+    files.push("notes".to_owned());
+    let read = |id: &str, path: &str, expect: serde_json::Value| {
+        case(id, &format!("read_text_file {}", json!({"path": path})), expect)
+    };
+    let project = project().file("notes/today.txt", "the answer is 42").file("secret.txt", "nobody reads this");
+    let path = |name: &str| project.path().canonicalize().unwrap().join(name).to_string_lossy().into_owned();
+    project.write(
+        "karat.json",
+        json!({
+            "agentEndpoint": "openai:obeys", "outputDir": "results", "toolExecution": "mcp", "allowTools": ["*"],
+            "mcpServers": {"files": {"command": files}},
+        }),
+    );
+    project.write(
+        "evals/files.golden.json",
+        json!([
+            read("gs-files-001", &path("notes/today.txt"), json!({"noToolErrors": true, "responseContains": ["42"]})),
+            read("gs-files-002", &path("secret.txt"), json!({"noToolErrors": true, "responseNotContains": ["nobody"]})),
+        ]),
+    );
+    let asked = project.command(["run"]).env("OPENAI_BASE_URL", proxy.openai_base()).env("OPENAI_API_KEY", KEY);
+    let output = asked.run();
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    let result = only_result(&project, "results");
+    assert_eq!(result["cases"][0]["passed"], true, "{result}");
+    let error = result["cases"][1]["error"].as_str().unwrap();
+    assert!(error.starts_with("noToolErrors: ") && error.contains("denied"), "{error}");
+}
