@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// List prices with the day on which they were looked up.
+/// List prices, each with a day on which it was the price.
 const TABLE: &str = include_str!("prices.json");
 
 /// What a model's tokens cost, in US dollars for a million.
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_price_can_be_read_and_says_when_it_was_looked_up() {
+    fn every_listed_price_can_be_read_and_says_when_it_was_the_price() {
         let table: Value = serde_json::from_str(TABLE).expect("JSON");
         let models = table["models"].as_object().expect("models");
         assert!(models.len() > 10);
