@@ -33,9 +33,9 @@ struct State {
     /// When the window was cut last: what was under way then says nothing of the new window.
     cut_at: Instant,
     arrived: u64,
-    /// How many tries were answered, and how many refused.
+    /// How many tries were answered.
     answered: u64,
-    refused: u64,
+    was_refused: bool,
     /// Who waits, in the order of arrival.
     queue: BTreeMap<u64, oneshot::Sender<Begun>>,
 }
@@ -74,7 +74,7 @@ impl Throttle {
                 cut_at: now,
                 arrived: 0,
                 answered: 0,
-                refused: 0,
+                was_refused: false,
                 queue: BTreeMap::new(),
             }),
             changed: Notify::new(),
@@ -117,10 +117,10 @@ impl Throttle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how often the provider asked to slow down, and how many calls may be under way at once by now.
-    pub fn slowed_down(&self) -> Option<(u64, usize)> {
+    /// Returns how many calls may be under way at once by now, if the provider ever asked to slow down.
+    pub fn slowed_down(&self) -> Option<usize> {
         let state = self.state();
-        (state.refused > 0).then(|| (state.refused, whole(state.window)))
+        state.was_refused.then(|| whole(state.window))
     }
 
     #[cfg(test)]
@@ -175,7 +175,7 @@ impl Begun {
     /// began (`answered_before` then): then it is us who were too fast, and not this call that is refused for itself.
     pub(crate) fn refused(self, answered_before: u64, pause: Option<Duration>) -> bool {
         let mut state = self.throttle.state();
-        state.refused += 1;
+        state.was_refused = true;
         let now = Instant::now();
         if let Some(pause) = pause {
             state.resume_at = state.resume_at.max(now + pause);

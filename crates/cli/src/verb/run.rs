@@ -157,7 +157,7 @@ async fn tell_of_slowness(providers: &[(String, Arc<Throttle>)], printer: &Print
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
         for (name, throttle) in providers {
-            if let Some((_, window)) = throttle.slowed_down()
+            if let Some(window) = throttle.slowed_down()
                 && told.insert(name)
             {
                 printer.note(&format!(
