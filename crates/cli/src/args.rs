@@ -109,6 +109,9 @@ pub(crate) struct ConfigArgs {
     /// The agent's tools: a JSON file, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
     #[arg(long, value_name = "FILE")]
     pub(crate) tool_registry_path: Option<PathBuf>,
+    /// Which tools are easily taken for each other [default: evals/overlap-map.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overlap_map_path: Option<PathBuf>,
     /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) judge: Option<String>,

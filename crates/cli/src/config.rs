@@ -51,6 +51,8 @@ pub(crate) struct ConfigFile {
     pub(crate) timeout_ms: Option<u64>,
     /// The agent's tools.
     pub(crate) tool_registry_path: Option<String>,
+    /// Which tools are easily taken for each other.
+    pub(crate) overlap_map_path: Option<String>,
     /// The model that scores rubric cases; without one they are skipped.
     pub(crate) judge: Option<JudgeConfig>,
     /// The vocabulary that `maxTokens` counts with.
@@ -196,6 +198,7 @@ impl ConfigFile {
             concurrency: object.nullable("concurrency", path, problems, read_positive_count),
             timeout_ms: object.nullable("timeoutMs", path, problems, read_positive_count),
             tool_registry_path: object.nullable("toolRegistryPath", path, problems, read_string),
+            overlap_map_path: object.nullable("overlapMapPath", path, problems, read_string),
             judge: object.nullable("judge", path, problems, JudgeConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {
                 read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name)

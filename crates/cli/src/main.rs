@@ -14,6 +14,7 @@ mod judge;
 mod live;
 mod load;
 mod model;
+mod overlap;
 mod printer;
 mod progress;
 mod recordings;

@@ -56,7 +56,7 @@ impl Models {
         let client = self.client(endpoint, parameters, settings, printer)?;
         let prompt = settings.model.system_prompt_path.as_deref();
         let prompt = prompt.map(|path| read_text(path, "the system prompt")).transpose()?;
-        let tools = registry.map(|registry| registry.tools.as_slice()).unwrap_or_default();
+        let tools = registry.map(Registry::tools).unwrap_or_default();
         if tools.is_empty() {
             let why = if registry.is_some() { "the tool registry is empty" } else { "there is no tool registry" };
             printer.warn(&format!("{endpoint} is offered no tools: {why} ('toolRegistryPath')"));

@@ -1,16 +1,16 @@
 //! The tools that the settings name, and who runs them.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use karat_agents::ToolExecution;
-use karat_core::registry::Registry;
+use karat_core::registry::{Registry, Unknown};
 use karat_registry::McpServers;
 
 use crate::config::ToolExecutor;
 use crate::failure::Failure;
 use crate::live::LiveTools;
-use crate::load::read_setting;
 use crate::printer::Printer;
 use crate::settings::{PathSetting, Settings};
 
@@ -35,11 +35,37 @@ impl Tools {
             None => ToolExecution::Stubs,
         }
     }
+
+    /// Says what is not known of the tools.
+    pub(crate) fn warn_of_unknown(&self, printer: &Printer) {
+        let Some(registry) = &self.registry else {
+            return;
+        };
+        let gaps = registry.gaps().iter().map(|gap| format!("{}: {}", gap.place, gap.what));
+        let unknown = registry.tools().iter().flat_map(|tool| {
+            let of_tool = |unknown: &Unknown| {
+                format!(
+                    "{}: the {} of '{}' is not known: {}",
+                    unknown.place,
+                    unknown.field.name(),
+                    tool.name,
+                    unknown.why
+                )
+            };
+            tool.unknown.iter().map(of_tool)
+        });
+        let warnings: Vec<String> = gaps.chain(unknown).collect();
+        warnings.iter().take(MOST_NAMED).for_each(|warning| printer.warn(warning));
+        if let Some(more) = warnings.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+            printer.warn(&format!("{more} more things are not known of the tools; 'karat tools' lists them"));
+        }
+    }
 }
 
 /// Reads the registry, from its file or else from the MCP servers, and keeps the servers if they shall run tools.
 pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Result<Tools, Failure> {
-    let registry = if settings.live.is_registry { None } else { read_registry(&settings.tool_registry, printer)? };
+    let registry =
+        if settings.live.is_registry { None } else { read_registry(&settings.tool_registry, &settings.here)? };
     let runs_tools = settings.live.executor == ToolExecutor::Mcp;
     if settings.live.has_allow_list && !runs_tools {
         printer.warn("'allowTools' has no effect: no tool is run unless 'toolExecution' is \"mcp\"");
@@ -56,7 +82,7 @@ pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Re
     })?;
     let registry = registry.unwrap_or_else(|| servers.registry().clone());
     if runs_tools {
-        let known: Vec<&str> = servers.registry().tools.iter().map(|tool| tool.name.as_str()).collect();
+        let known: Vec<&str> = servers.registry().names();
         settings.live.warnings(&known).iter().for_each(|warning| printer.warn(warning));
         if let Some(warning) = without_server(&registry, &known) {
             printer.warn(&warning);
@@ -67,7 +93,7 @@ pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Re
 
 /// Says which tools a model is offered that nobody can run.
 fn without_server(registry: &Registry, known: &[&str]) -> Option<String> {
-    let names = registry.tools.iter().map(|tool| tool.name.as_str()).filter(|name| !known.contains(name));
+    let names = registry.names().into_iter().filter(|name| !known.contains(name));
     let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
     let more = names.len().saturating_sub(MOST_NAMED);
     let mut list = names.get(..names.len() - more).filter(|names| !names.is_empty())?.join(", ");
@@ -80,18 +106,12 @@ fn without_server(registry: &Registry, known: &[&str]) -> Option<String> {
     ))
 }
 
-fn read_registry(setting: &PathSetting, printer: &Printer) -> Result<Option<Registry>, Failure> {
-    let shown = setting.path.display();
-    let is_json = setting.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    if !is_json && setting.path.exists() {
-        let message = format!("{shown} is not read: this version of karat reads tool registries as JSON only");
-        printer.warn(&message);
+/// Reads the project's own registry; a default that is not there is as if it were not set.
+fn read_registry(setting: &PathSetting, here: &Path) -> Result<Option<Registry>, Failure> {
+    if !setting.given && !setting.path.exists() {
         return Ok(None);
     }
-    let Some(text) = read_setting(setting, "the tool registry")? else {
-        return Ok(None);
-    };
-    karat_registry::read_json(&text)
+    karat_registry::read_path(&setting.path, here)
         .map(Some)
-        .map_err(|error| Failure::invalid(format!("cannot read the tool registry {shown}: {error}")))
+        .map_err(|error| Failure::invalid(format!("cannot read the tool registry {}: {error}", setting.path.display())))
 }

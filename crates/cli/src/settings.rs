@@ -35,11 +35,14 @@ const MOST_TRIALS: usize = 10_000;
 pub(crate) struct Settings {
     /// The project's folder: where `karat.json` is, or the current one.
     pub(crate) root: PathBuf,
+    /// Where the person is, whom paths are shown to.
+    pub(crate) here: PathBuf,
     /// The agents, in the order in which they were named; none where nothing names one.
     pub(crate) agent_endpoints: Vec<Anchored<String>>,
     pub(crate) agent: HttpConfig,
     pub(crate) seed_manifest: PathSetting,
     pub(crate) tool_registry: PathSetting,
+    pub(crate) overlap_map: PathSetting,
     /// Where to take a snapshot from, if one is wanted.
     pub(crate) snapshot: Option<Anchored<SnapshotSource>>,
     pub(crate) output_dir: PathBuf,
@@ -160,6 +163,11 @@ impl Settings {
                 file.tool_registry_path.as_deref(),
                 "tools/tools.exports.ts",
             ),
+            overlap_map: resolver.path(
+                args.overlap_map_path.as_deref(),
+                file.overlap_map_path.as_deref(),
+                "evals/overlap-map.json",
+            ),
             snapshot,
             output_dir: resolver.path(args.output_dir.as_deref(), file.output_dir.as_deref(), "evals/results").path,
             baseline: baseline_setting(args, &file, &resolver)?,
@@ -190,6 +198,7 @@ impl Settings {
             variables,
             redactor,
             root,
+            here: here.clone(),
         })
     }
 }

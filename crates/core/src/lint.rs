@@ -322,8 +322,7 @@ impl Linter<'_> {
     fn unknown_tools(&mut self, registry: &Registry) {
         for (pointer, tool) in named_tools(&self.case.expect) {
             if registry.tool(tool).is_none() {
-                let names: Vec<&str> = registry.tools.iter().map(|tool| tool.name.as_str()).collect();
-                let near = crate::source::nearest(tool, &names)
+                let near = crate::source::nearest(tool, &registry.names())
                     .map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
                 self.add(Rule::UnknownTool, &pointer, format!("the registry has no tool '{tool}'{near}"));
             }

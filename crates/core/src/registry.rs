@@ -1,8 +1,17 @@
 //! The agent's tools as the rest of karat sees them, wherever they were read.
+//!
+//! What a source does not say without being run is unknown, which is not the same as absent: nothing is concluded
+//! from it.
 
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
+use crate::canonical::canonical_hash;
 use crate::hash::short_hash;
+use crate::source::Position;
 
 /// A tool that the agent can call.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -10,36 +19,206 @@ pub struct Tool {
     pub name: String,
     pub description: Option<String>,
     pub version: Option<String>,
-    /// The JSON Schema of the arguments.
+    /// The JSON Schema of the arguments; where a part of it is unknown, that part allows everything.
     pub input_schema: Option<Value>,
+    /// What kind of tool it is, as its authors say: read, write, …
+    pub category: Option<String>,
+    /// Where it is in its life, as its authors say: active, deprecated, …
+    pub status: Option<String>,
+    /// What a person says who means this tool.
+    pub trigger_phrases: Vec<String>,
+    /// Where it was read.
+    pub place: Option<ToolPlace>,
+    /// Where its description begins, where that is known.
+    pub description_place: Option<ToolPlace>,
+    /// What its source does not say without being run.
+    pub unknown: Vec<Unknown>,
 }
 
 impl Tool {
     pub fn description_hash(&self) -> Option<String> {
         self.description.as_ref().map(|description| short_hash(description.as_bytes()))
     }
+
+    /// Returns the hash of the whole schema: none where there is none or a part of it is unknown.
+    pub fn schema_hash(&self) -> Option<String> {
+        let schema = self.input_schema.as_ref().filter(|_| self.unknown(ToolField::InputSchema).is_none());
+        schema.map(canonical_hash)
+    }
+
+    /// Returns why a field is not known, if it is not.
+    pub fn unknown(&self, field: ToolField) -> Option<&Unknown> {
+        self.unknown.iter().find(|unknown| unknown.field == field)
+    }
+}
+
+/// What is said of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolField {
+    Description,
+    Version,
+    InputSchema,
+    Category,
+    Status,
+    TriggerPhrases,
+}
+
+impl ToolField {
+    pub fn name(self) -> &'static str {
+        match self {
+            ToolField::Description => "description",
+            ToolField::Version => "version",
+            ToolField::InputSchema => "input schema",
+            ToolField::Category => "category",
+            ToolField::Status => "status",
+            ToolField::TriggerPhrases => "trigger phrases",
+        }
+    }
+}
+
+/// A field that is there, but whose value shows only when the source is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    pub field: ToolField,
+    pub place: ToolPlace,
+    /// A lower-case fragment: "the template has a hole".
+    pub why: String,
+}
+
+/// Where something of a registry was read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolPlace {
+    /// A file, as a person would name it, or an MCP server or a program.
+    pub source: String,
+    /// Where in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
+}
+
+impl std::fmt::Display for ToolPlace {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.position {
+            Some(Position { line, column }) => write!(out, "{}:{line}:{column}", self.source),
+            None => write!(out, "{}", self.source),
+        }
+    }
+}
+
+/// A part of the registry that could not be read, and may hold tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    pub kind: GapKind,
+    pub place: ToolPlace,
+    /// A lower-case fragment.
+    pub what: String,
+}
+
+/// Whether somebody has to mend something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum GapKind {
+    /// It cannot work: no syntax, no such file, one name for two tools.
+    Broken,
+    /// It may well work, but shows only when it is run.
+    Unknown,
 }
 
 /// All tools of an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Registry {
-    pub tools: Vec<Tool>,
+    tools: Vec<Tool>,
+    gaps: Vec<Gap>,
+    by_name: HashMap<String, usize>,
+    by_folded_name: HashMap<String, usize>,
 }
 
 impl Registry {
+    /// Makes a registry without gaps; of several tools of one name the first is kept.
+    pub fn of(tools: impl IntoIterator<Item = Tool>) -> Self {
+        let mut registry = Self::default();
+        for tool in tools {
+            registry.add(tool).ok();
+        }
+        registry
+    }
+
+    /// Adds a tool, or returns the one that has its name already.
+    pub fn add(&mut self, tool: Tool) -> Result<(), &Tool> {
+        if let Some(&at) = self.by_name.get(&tool.name) {
+            return Err(&self.tools[at]);
+        }
+        let at = self.tools.len();
+        self.by_name.insert(tool.name.clone(), at);
+        self.by_folded_name.entry(folded(&tool.name)).or_insert(at);
+        self.tools.push(tool);
+        Ok(())
+    }
+
+    pub fn add_gap(&mut self, gap: Gap) {
+        self.gaps.push(gap);
+    }
+
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// Returns what could not be read; where there is anything, there may be more tools.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    pub fn names(&self) -> Vec<&str> {
+        self.tools.iter().map(|tool| tool.name.as_str()).collect()
+    }
+
     /// Returns the tool of exactly this name.
     pub fn tool(&self, name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.name == name)
+        self.by_name.get(name).map(|&at| &self.tools[at])
     }
 
     /// Returns the tool that a file's name means: `-` and `_` are taken as equal.
     pub fn find(&self, name: &str) -> Option<&Tool> {
-        self.tool(name).or_else(|| self.tools.iter().find(|tool| same_name(&tool.name, name)))
+        self.tool(name).or_else(|| self.by_folded_name.get(&folded(name)).map(|&at| &self.tools[at]))
     }
 }
 
 /// Tells whether two tool names are equal with `-` and `_` taken as one.
 pub fn same_name(left: &str, right: &str) -> bool {
-    let fold = |name: &str| name.replace('-', "_");
-    fold(left) == fold(right)
+    folded(left) == folded(right)
+}
+
+fn folded(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str) -> Tool {
+        Tool { name: name.to_owned(), ..Tool::default() }
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_tool() {
+        let mut registry = Registry::of([tool("get_weather"), tool("get-weather")]);
+        assert_eq!(registry.find("get-weather").map(|tool| tool.name.as_str()), Some("get-weather"));
+        assert_eq!(registry.tool("Get-weather"), None);
+        let taken = Tool { version: Some("2".to_owned()), ..tool("get_weather") };
+        assert_eq!(registry.add(taken), Err(&tool("get_weather")));
+        assert_eq!(registry.names(), ["get_weather", "get-weather"]);
+    }
+
+    #[test]
+    fn a_schema_that_is_known_in_part_has_no_hash() {
+        let mut tool = Tool { input_schema: Some(json!({"type": "object"})), ..tool("t") };
+        assert!(tool.schema_hash().is_some());
+        let place = ToolPlace { source: "t.ts".to_owned(), position: None };
+        tool.unknown.push(Unknown { field: ToolField::InputSchema, place, why: "a call".to_owned() });
+        assert_eq!(tool.schema_hash(), None);
+    }
 }

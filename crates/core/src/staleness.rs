@@ -76,7 +76,7 @@ impl CurrentTool {
             name: tool.map(|tool| tool.name.clone()),
             version: tool.and_then(|tool| tool.version.clone()),
             description_hash: tool.and_then(crate::registry::Tool::description_hash),
-            registry_size: registry.map(|registry| registry.tools.len() as u64),
+            registry_size: registry.map(|registry| registry.tools().len() as u64),
         }
     }
 }

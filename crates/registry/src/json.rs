@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 /// Why a tool list could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
+    #[error("{0}")]
+    File(String),
     #[error("not JSON: {}", .0.message)]
     Syntax(SyntaxError),
     #[error("expected a list of tools or an object with 'tools', found {0}")]
@@ -23,11 +25,10 @@ pub fn read_json(text: &str) -> Result<Registry, RegistryError> {
     for (index, entry) in list.iter().enumerate() {
         let number = index + 1;
         let tool = read_tool(entry).map_err(|what| RegistryError::Tool { number, what })?;
-        if registry.tool(&tool.name).is_some() {
-            let what = format!("has the name '{}', which another tool has too", tool.name);
-            return Err(RegistryError::Tool { number, what });
-        }
-        registry.tools.push(tool);
+        registry.add(tool).map_err(|first| {
+            let what = format!("has the name '{}', which another tool has too", first.name);
+            RegistryError::Tool { number, what }
+        })?;
     }
     Ok(registry)
 }
@@ -58,6 +59,7 @@ fn read_tool(entry: &Value) -> Result<Tool, String> {
         version: text(tool, "version").map_err(in_tool)?,
         input_schema: input_schema.cloned(),
         name,
+        ..Tool::default()
     })
 }
 
@@ -89,8 +91,9 @@ mod tests {
             description: Some("d".to_owned()),
             version: Some("1.0.0".to_owned()),
             input_schema: Some(json!({"type": "object"})),
+            ..Tool::default()
         };
-        assert_eq!(registry.tools, [expected]);
+        assert_eq!(registry.tools(), [expected]);
     }
 
     #[rstest]

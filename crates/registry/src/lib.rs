@@ -5,8 +5,10 @@
 
 mod json;
 mod mcp;
+mod source;
 
 pub use json::{RegistryError, read_json};
 pub use mcp::{
     McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, end_servers, read_mcp_servers,
 };
+pub use source::read_path;

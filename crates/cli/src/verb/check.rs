@@ -5,6 +5,7 @@ use std::sync::Arc;
 use karat_core::case::SuiteFile;
 use karat_core::exit::ExitStatus;
 use karat_core::lint::{Lint, LintContext, Severity, lint};
+use karat_core::overlap::OverlapMap;
 use karat_core::registry::Registry;
 use karat_core::source::{Finding, Problem, Subject};
 use karat_core::staleness::{CurrentTool, Staleness, check_staleness};
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::interrupt::end_when_asked;
 use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::model::is_model;
+use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
 use crate::registry::read_tools;
 use crate::settings::Settings;
@@ -38,10 +40,11 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     end_when_asked(&runtime);
     let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
+    let overlaps = read_overlap_map(&settings.overlap_map, printer)?;
     let is_model = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
     // Where tools really run, a model goes on to its final response.
     let routing_only = is_model && settings.live.executor != ToolExecutor::Mcp;
-    let checker = Checker { registry: registry.as_ref(), routing_only };
+    let checker = Checker { registry: registry.as_ref(), overlaps: overlaps.as_ref(), routing_only };
     let mut report = Report::default();
     for path in &paths {
         let bytes = read_bytes(path)?;
@@ -69,6 +72,8 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
 
 struct Checker<'c> {
     registry: Option<&'c Registry>,
+    #[expect(dead_code, reason = "the lints that look at it come next")]
+    overlaps: Option<&'c OverlapMap>,
     routing_only: bool,
 }
 

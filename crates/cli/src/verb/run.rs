@@ -74,6 +74,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let interrupts = Interrupts::listen(&runtime);
     let preparing = async {
         let tools = read_tools(&mut settings, printer).await?;
+        tools.warn_of_unknown(printer);
         // One for all: a provider's limits and the budget are the run's, not an agent's.
         let mut models = Models::new(&settings, settings.recording.asks_nobody());
         let agents = make_agents(&mut models, &mut settings, &tools, printer)?;

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::locate::Locator;
 use super::{Problem, Subject, SyntaxError};
 
 /// A line and column, both from 1; columns count characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Position {
     pub line: usize,
     pub column: usize,

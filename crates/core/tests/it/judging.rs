@@ -64,8 +64,8 @@ impl Scene {
             input_schema: tool.get("inputSchema").cloned(),
             ..Tool::default()
         };
-        let tools = self.0.get("registry")?.as_array().expect("a list of tools").iter().map(tool).collect();
-        Some(Registry { tools })
+        let tools = self.0.get("registry")?.as_array().expect("a list of tools").iter().map(tool);
+        Some(Registry::of(tools))
     }
 
     fn judge(&self, strictness: Strictness) -> Verdict {
@@ -889,7 +889,7 @@ prop_compose! {
         tokenizer in prop::sample::select(Tokenizer::ALL.to_vec()),
     ) -> Judged {
         let tool = |(name, input_schema)| Tool { name, input_schema, ..Tool::default() };
-        let registry = schemas.map(|tools| Registry { tools: tools.into_iter().map(tool).collect() });
+        let registry = schemas.map(|tools| Registry::of(tools.into_iter().map(tool)));
         Judged { case: case(expect, stubs, message), trace, mode, tokens: TokenSources { seed, snapshot }, registry, tokenizer }
     }
 }

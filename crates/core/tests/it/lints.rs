@@ -68,7 +68,7 @@ fn case(id: &str, members: Value) -> Value {
 
 fn registry(names: &[&str]) -> Registry {
     let tool = |name: &&str| Tool { name: (*name).to_owned(), ..Tool::default() };
-    Registry { tools: names.iter().map(tool).collect() }
+    Registry::of(names.iter().map(tool))
 }
 
 /// What a person sees of each rule; a rule that is missing here does not compile.

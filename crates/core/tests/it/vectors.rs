@@ -76,7 +76,7 @@ fn registry_of(tools: &Value) -> Registry {
         input_schema: tool.get("inputSchema").cloned(),
         ..Tool::default()
     };
-    Registry { tools: tools.as_array().into_iter().flatten().map(tool).collect() }
+    Registry::of(tools.as_array().into_iter().flatten().map(tool))
 }
 
 /// Takes the reply as an agent that needed exactly the scripted delay would have given it.

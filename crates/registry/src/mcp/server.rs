@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::port::ToolOutcome;
-use karat_core::registry::Tool;
+use karat_core::registry::{Tool, ToolPlace};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities, ClientConfig,
@@ -95,7 +95,7 @@ impl McpServer {
         let connection = self.connection().await?;
         let listing = tokio::time::timeout(self.limit, connection.list());
         let listed = match listing.await {
-            Ok(Ok(tools)) => Ok(tools),
+            Ok(Ok(tools)) => Ok(tools.into_iter().map(|tool| self.target.place(tool)).collect()),
             Ok(Err(problem)) => Err(problem),
             Err(_) => Err(McpProblem::Silent { limit_ms: self.limit.as_millis(), said: connection.stderr() }),
         };
@@ -156,6 +156,10 @@ impl NamedServer {
     fn fails(&self, problem: McpProblem) -> McpError {
         McpError { server: self.name.clone(), problem }
     }
+
+    fn place(&self, tool: Tool) -> Tool {
+        Tool { place: Some(ToolPlace { source: format!("mcp:{}", self.name), position: None }), ..tool }
+    }
 }
 
 impl Connection {
@@ -210,6 +214,7 @@ impl Connection {
                     description: tool.description.map(std::borrow::Cow::into_owned),
                     version: version.clone(),
                     input_schema: Some(Value::Object((*tool.input_schema).clone())),
+                    ..Tool::default()
                 });
             }
             match page.next_cursor {

@@ -40,7 +40,7 @@ impl McpServers {
                     let problem = McpProblem::Other(format!("has the tool '{name}', which '{other}' has too"));
                     return Err(McpError { server: server.name().to_owned(), problem });
                 }
-                all.registry.tools.push(tool);
+                all.registry.add(tool).ok();
             }
             all.servers.push(server);
         }
@@ -59,8 +59,7 @@ impl ToolRunner for McpServers {
             if let Some(home) = self.homes.get(tool) {
                 return self.servers[*home].call(tool, arguments).await;
             }
-            let names: Vec<&str> = self.registry.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let near = nearest(tool, &names).map(|near| format!(": did you mean '{near}'?"));
+            let near = nearest(tool, &self.registry.names()).map(|near| format!(": did you mean '{near}'?"));
             failure(format!("no MCP server has the tool '{tool}'{}", near.unwrap_or_default()))
         })
     }

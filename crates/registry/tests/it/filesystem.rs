@@ -15,7 +15,7 @@ async fn files_are_written_and_read_within_the_folder_only() {
     command.push(inside.to_string_lossy().into_owned());
     let targets = vec![stdio("files", &command), shell("shell", "")];
     let servers = McpServers::connect(targets, LIMIT).await.unwrap();
-    let names: Vec<&str> = servers.registry().tools.iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> = servers.registry().names();
     assert!(names.contains(&"write_file") && names.ends_with(&["odd", "refuse", "pid"]), "{names:?}");
 
     let file = inside.join("note.txt");

@@ -190,7 +190,7 @@ async fn the_judge_sees_what_the_plan_says() {
     };
     let answer = Act::Answer(Box::new(trace));
     let agent = FakeAgent::default().on("a", 1, answer.clone()).on("b", 1, answer);
-    let registry = Some(Registry { tools: vec![tool] });
+    let registry = Some(Registry::of([tool]));
     let plan = Plan { registry, tokenizer: Tokenizer::Cl100kBase, ..plan(vec![suite("a", wants)]) };
     let ran = play(plan, agent).await;
     let error = ran.case("a").error.as_deref().unwrap();

@@ -62,7 +62,7 @@ pub(super) fn registry(question: &Value) -> Registry {
         });
         Tool { name: name.clone(), input_schema: Some(input_schema), ..Tool::default() }
     };
-    Registry { tools: object(&question["tools"]).iter().map(tool).collect() }
+    Registry::of(object(&question["tools"]).iter().map(tool))
 }
 
 /// Returns a parameter's type as JSON Schema says it; any type where an accepted value is of another one.
