@@ -35,7 +35,9 @@ impl Confusion {
             (false, true) => missing.iter().for_each(|tool| self.count(tool, NO_TOOL)),
             (false, false) => {
                 for tool in missing {
-                    extra.iter().for_each(|other| self.count(tool, other));
+                    for other in &extra {
+                        self.count(tool, other);
+                    }
                 }
             }
         }
