@@ -353,7 +353,7 @@ fn any_text(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
 }
 
 /// Lists every tool that an expectation names, with its place.
-fn named_tools(expect: &Expectation) -> Vec<(String, &str)> {
+pub(crate) fn named_tools(expect: &Expectation) -> Vec<(String, &str)> {
     let mut named: Vec<(String, &str)> = Vec::new();
     let lists = [("toolsCalled", &expect.tools_called), ("toolsNotCalled", &expect.tools_not_called)];
     for (key, list) in lists {

@@ -122,7 +122,7 @@ fn is_comparable(metadata: &Metadata) -> bool {
     metadata.description_hash.is_some() || metadata.registry_size.is_some() || metadata.tool_version.is_some()
 }
 
-fn major(version: &str) -> Option<u64> {
+pub(crate) fn major(version: &str) -> Option<u64> {
     let version = version.trim().trim_start_matches(['v', 'V']);
     version.split(['.', '-', '+']).next()?.parse().ok()
 }
