@@ -15,6 +15,7 @@ mod record;
 mod result_file;
 mod style;
 mod terminal_text;
+mod tools;
 mod trials;
 
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
@@ -24,3 +25,4 @@ pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::ResultFileReporter;
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, pad, printable, width};
+pub use tools::{changes_text, tool_list_text, tools_diff_text};

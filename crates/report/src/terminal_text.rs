@@ -69,6 +69,21 @@ pub(crate) fn cut_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> C
     Cow::Owned(format!("{start}{ellipsis}{end}"))
 }
 
+/// Returns the text cut to at most `columns` at its start: of a path, the end says most.
+pub(crate) fn cut_start<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let room = columns.saturating_sub(width(ellipsis));
+    let mut used = 0;
+    let fits = |character: &char| {
+        used += character.width().unwrap_or(0);
+        used <= room
+    };
+    let kept: Vec<char> = text.chars().rev().take_while(fits).collect();
+    Cow::Owned(format!("{ellipsis}{}", kept.iter().rev().collect::<String>()))
+}
+
 /// Returns the text filled with spaces to `columns`.
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
@@ -126,6 +141,9 @@ mod tests {
         assert_eq!(cut_middle("gs-get-weather-001", 10, "…"), "gs-ge…-001");
         assert_eq!(cut_middle("日本語テキスト", 8, "..."), "日...ト");
         assert_eq!(cut_middle("short", 5, "…"), "short");
+        assert_eq!(cut_start("tools/weather.tool.ts:12:3", 12, "…"), "…ool.ts:12:3");
+        assert_eq!(cut_start("日本語", 5, "…"), "…本語");
+        assert_eq!(cut_start("short", 5, "…"), "short");
     }
 
     #[test]
