@@ -1,10 +1,14 @@
 //! What can be said on the command line.
 
+mod tools;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::recordings::Replay;
+
+pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -53,6 +57,8 @@ pub(crate) enum Verb {
     Check(CheckArgs),
     /// Compare two results: what broke, what was mended
     Diff(DiffArgs),
+    /// List the agent's tools; lock them, and show what changed since
+    Tools(Box<ToolsArgs>),
     /// Write a first configuration and a first eval file
     Init(InitArgs),
     /// Print the JSON Schema of a file format
@@ -309,6 +315,12 @@ pub(crate) enum SchemaName {
     Script,
     /// Files of the scripted judge
     JudgeScript,
+    /// What 'karat tools --format json' prints
+    Tools,
+    /// Tool locks
+    ToolsLock,
+    /// What 'karat tools diff --format json' prints
+    ToolsDiff,
 }
 
 #[derive(Debug, Args)]

@@ -70,6 +70,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Run(args) => verb::run::run(&args, environment, printer),
         Verb::Check(args) => verb::check::run(&args, environment, printer),
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
+        Verb::Tools(args) => verb::tools::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

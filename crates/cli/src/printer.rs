@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use indicatif::ProgressBar;
 use karat_core::redact::Redactor;
-use karat_report::{Palette, Symbols, printable};
+use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, printable};
 
 use crate::args::{ColorChoice, GlobalArgs};
 use crate::environment::Environment;
@@ -46,6 +46,16 @@ impl Printer {
             quiet: args.quiet,
             redactor: RefCell::default(),
             bar: RefCell::default(),
+        }
+    }
+
+    /// Returns how what goes to stdout is laid out.
+    pub(crate) fn console(&self) -> ConsoleSettings {
+        ConsoleSettings {
+            columns: self.columns,
+            symbols: self.symbols,
+            palette: self.stdout_palette,
+            verbosity: if self.quiet { Verbosity::Quiet } else { Verbosity::Normal },
         }
     }
 

@@ -6,3 +6,4 @@ pub(crate) mod diff;
 pub(crate) mod init;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod tools;

@@ -22,7 +22,7 @@ use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{ConsoleReporter, ConsoleSettings, JsonLinesReporter, JsonReporter, ResultFileReporter, Verbosity};
+use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter, ResultFileReporter};
 use karat_runner::{Baseline, Plan, Reporters, RubricPlan, Rubrics, SuitePlan};
 use tokio::sync::watch;
 
@@ -318,12 +318,7 @@ fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::port
         RunFormat::Json => Box::new(JsonReporter::new(stdout())),
         RunFormat::Jsonl => Box::new(JsonLinesReporter::new(stdout())),
         RunFormat::Human => {
-            let settings = ConsoleSettings {
-                columns: printer.columns,
-                symbols: printer.symbols,
-                palette: printer.stdout_palette,
-                verbosity: if printer.quiet { Verbosity::Quiet } else { Verbosity::Normal },
-            };
+            let settings = printer.console();
             let printer = Rc::clone(printer);
             Box::new(ConsoleReporter::new(settings, Box::new(move |text| printer.out(text))))
         }

@@ -3,8 +3,10 @@
 use karat_agents::{ChatScript, Script};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::exit::ExitStatus;
+use karat_core::lock::{ToolsDiff, ToolsLock};
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
+use karat_core::tool_list::ToolList;
 use schemars::{Schema, schema_for};
 
 use crate::args::{SchemaArgs, SchemaName};
@@ -21,6 +23,9 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::RubricResult => schema_for!(RubricResult),
         SchemaName::Script => schema_for!(Script),
         SchemaName::JudgeScript => schema_for!(ChatScript),
+        SchemaName::Tools => schema_for!(ToolList),
+        SchemaName::ToolsLock => schema_for!(ToolsLock),
+        SchemaName::ToolsDiff => schema_for!(ToolsDiff),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

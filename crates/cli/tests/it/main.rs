@@ -24,4 +24,5 @@ mod secrets;
 mod selection;
 mod support;
 mod tls;
+mod tools;
 mod trials;

@@ -1,0 +1,63 @@
+//! The arguments of `karat tools`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{ConfigArgs, OutputFormat};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ToolsArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<ToolsVerb>,
+    #[command(flatten)]
+    pub(crate) list: ToolsListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsVerb {
+    /// List the agent's tools: hashes, versions, what their descriptions cost, where they were read
+    List(ToolsListArgs),
+    /// Write the tools' hashes and versions to a file, so that changes show
+    Lock(ToolsLockArgs),
+    /// Show what changed since the lock, and which eval files that makes stale
+    Diff(ToolsDiffArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsListArgs {
+    /// Names of tools, or globs as 'get_*' [default: all]
+    pub(crate) names: Vec<String>,
+    /// What stdout is
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsLockArgs {
+    /// Write nothing; exit 1 if the lock would change
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The lock [default: evals/tools.lock.json in the project]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsDiffArgs {
+    /// Eval files, folders or globs that may be stale [default: evals]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The lock [default: evals/tools.lock.json in the project]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock_file: Option<PathBuf>,
+    /// What stdout is
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}

@@ -1,0 +1,270 @@
+//! `karat tools`: what is known of the agent's tools, and what changed of them since they were locked.
+
+use std::path::{Path, PathBuf};
+
+use glob::Pattern;
+use karat_core::case::SuiteFile;
+use karat_core::exit::ExitStatus;
+use karat_core::lock::{LockDiff, StaleFile, ToolsDiff, ToolsLock, effects};
+use karat_core::registry::{GapKind, Registry, Tool};
+use karat_core::source::nearest;
+use karat_core::tool_list::ToolList;
+use karat_report::destination::Destination;
+use karat_report::{changes_text, tool_list_text, tools_diff_text};
+use serde::Serialize;
+
+use crate::args::{ConfigArgs, OutputFormat, ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
+use crate::diagnostic::print_findings;
+use crate::discover::{EvalPath, discover};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::end_when_asked;
+use crate::load::{parse_suite_file, read_bytes, without_bom};
+use crate::printer::Printer;
+use crate::registry::read_tools;
+use crate::settings::Settings;
+
+/// Where the lock is if nobody says so.
+const LOCK_FILE: &str = "evals/tools.lock.json";
+
+pub(crate) fn run(args: &ToolsArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    match &args.verb {
+        None => list(&args.list, environment, printer),
+        Some(ToolsVerb::List(args)) => list(args, environment, printer),
+        Some(ToolsVerb::Lock(args)) => lock(args, environment, printer),
+        Some(ToolsVerb::Diff(args)) => diff(args, environment, printer),
+    }
+}
+
+/// The project and the tools that it names.
+struct Known {
+    settings: Settings,
+    registry: Registry,
+}
+
+impl Known {
+    fn read(
+        config: &ConfigArgs,
+        paths: &[PathBuf],
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
+        let mut settings = Settings::resolve(config, paths, environment, printer)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+        end_when_asked(&runtime);
+        let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
+        let registry = registry.ok_or_else(|| {
+            let default = shown(&settings.tool_registry.path, &settings.here);
+            Failure::invalid("nothing says what the agent's tools are")
+                .hint(format!("the default, {default}, is not there"))
+                .hint("name a source with --tool-registry-path, or as 'toolRegistryPath' in karat.json: docs/tools.md lists the kinds")
+        })?;
+        Ok(Self { settings, registry })
+    }
+
+    /// Says what could not be read, and tells whether somebody has to mend it.
+    fn warn_of_gaps(&self, printer: &Printer) -> bool {
+        for gap in self.registry.gaps() {
+            printer.warn(&format!("{}: {}", gap.place, gap.what));
+        }
+        self.registry.gaps().iter().any(|gap| gap.kind == GapKind::Broken)
+    }
+
+    fn lock_path(&self, flag: Option<&PathBuf>) -> PathBuf {
+        flag.map_or_else(|| self.settings.root.join(LOCK_FILE), |path| self.settings.here.join(path))
+    }
+
+    /// Prints a document as programs read it.
+    fn print_json(&self, document: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
+        let fail = |error: serde_json::Error| Failure::errored(error.to_string());
+        let text = if self.settings.redactor.is_empty() {
+            serde_json::to_string_pretty(document).map_err(fail)?
+        } else {
+            let mut value = serde_json::to_value(document).map_err(fail)?;
+            self.settings.redactor.value(&mut value);
+            serde_json::to_string_pretty(&value).map_err(fail)?
+        };
+        printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
+    }
+
+    fn print_text(&self, text: &str, printer: &Printer) -> Result<(), Failure> {
+        let text = self.settings.redactor.text(text);
+        printer.out(&text).map_err(|error| Failure::errored(error.to_string()))
+    }
+}
+
+fn list(args: &ToolsListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let known = Known::read(&args.config, &[], environment, printer)?;
+    let selection = Selection::read(&args.names)?;
+    if let Some(failure) = selection.without_match(&known.registry) {
+        known.warn_of_gaps(printer);
+        return Err(failure);
+    }
+    let list = ToolList::of(&known.registry, |tool| selection.holds(tool), known.settings.tokenizer);
+    match args.format {
+        OutputFormat::Json => known.print_json(&list, printer)?,
+        OutputFormat::Human => known.print_text(&tool_list_text(&list, printer.console()), printer)?,
+    }
+    let is_broken = known.warn_of_gaps(printer);
+    Ok(if is_broken { ExitStatus::Errored } else { ExitStatus::Success })
+}
+
+/// The tools that were asked for; without a name, all.
+struct Selection<'s> {
+    names: Vec<(&'s str, Pattern)>,
+}
+
+impl<'s> Selection<'s> {
+    fn read(names: &'s [String]) -> Result<Self, Failure> {
+        let read = |name: &'s String| {
+            // A name that is no glob can still be a tool's.
+            let pattern = Pattern::new(name).or_else(|_| Pattern::new(&Pattern::escape(name)));
+            pattern
+                .map(|pattern| (name.as_str(), pattern))
+                .map_err(|error| Failure::invalid(format!("'{name}' is not a glob: {error}")))
+        };
+        Ok(Self { names: names.iter().map(read).collect::<Result<_, _>>()? })
+    }
+
+    fn holds(&self, tool: &Tool) -> bool {
+        self.names.is_empty() || self.names.iter().any(|(name, pattern)| is_meant(name, pattern, tool))
+    }
+
+    /// Says which name means no tool: a misspelt one must not look like an empty registry.
+    fn without_match(&self, registry: &Registry) -> Option<Failure> {
+        let lost =
+            |(name, pattern): &&(&str, Pattern)| !registry.tools().iter().any(|tool| is_meant(name, pattern, tool));
+        let (name, _) = self.names.iter().find(lost)?;
+        let failure = Failure::nothing_selected(format!("no tool of the registry is '{name}'"));
+        Some(match nearest(name, &registry.names()) {
+            _ if ["list", "lock", "diff"].contains(name) => {
+                failure.hint(format!("if you mean the command, options come behind it: 'karat tools {name} …'"))
+            }
+            Some(near) => failure.hint(format!("did you mean '{near}'?")),
+            None => failure,
+        })
+    }
+}
+
+fn is_meant(name: &str, pattern: &Pattern, tool: &Tool) -> bool {
+    tool.name == name || pattern.matches(&tool.name)
+}
+
+fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let known = Known::read(&args.config, &[], environment, printer)?;
+    let path = known.lock_path(args.lock_file.as_ref());
+    let shown = shown(&path, &known.settings.here);
+    if known.warn_of_gaps(printer) {
+        return Err(Failure::errored(format!("{shown} is left as it is: a part of the tool registry is broken"))
+            .hint("mend what the warnings name, so that the lock holds all tools"));
+    }
+    let before = read_lock(&path, &shown, printer)?;
+    let mut now = ToolsLock::of(&known.registry);
+    let count = counted(now.tools.len(), "tool");
+    let Some(before) = before else {
+        if args.check {
+            return Err(Failure { status: ExitStatus::Failed, ..Failure::invalid(format!("there is no {shown}")) }
+                .hint("'karat tools lock' writes it"));
+        }
+        write_lock(&now, &path, &shown)?;
+        printer.note(&format!("locked {count} in {shown}"));
+        return Ok(ExitStatus::Success);
+    };
+    if now.locks_the_same(&before) {
+        printer.note(&format!("{shown} is up to date: {count}"));
+        return Ok(ExitStatus::Success);
+    }
+    // What shows only when the source is run may be gone or not, but it is locked no more.
+    let diff = LockDiff::of(&before, &now, true);
+    known.print_text(&changes_text(&diff, printer.console()), printer)?;
+    if args.check {
+        return Err(Failure { status: ExitStatus::Failed, ..Failure::invalid(format!("{shown} is out of date")) }
+            .hint("'karat tools diff' shows what that makes stale, 'karat tools lock' brings it up to date"));
+    }
+    now.schema = before.schema;
+    write_lock(&now, &path, &shown)?;
+    printer.note(&format!("locked {count} in {shown}"));
+    Ok(ExitStatus::Success)
+}
+
+fn diff(args: &ToolsDiffArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let known = Known::read(&args.config, &args.paths, environment, printer)?;
+    let path = known.lock_path(args.lock_file.as_ref());
+    let shown = shown(&path, &known.settings.here);
+    let before = read_lock(&path, &shown, printer)?.ok_or_else(|| {
+        Failure::invalid(format!("there is no {shown} to compare with"))
+            .hint("'karat tools lock' writes it, to be committed with the eval files")
+    })?;
+    if known.warn_of_gaps(printer) {
+        return Err(Failure::errored("a part of the tool registry is broken, so what changed is not known")
+            .hint("mend what the warnings name"));
+    }
+    let is_whole = known.registry.gaps().is_empty();
+    let tools = LockDiff::of(&before, &ToolsLock::of(&known.registry), is_whole);
+    let mut document = ToolsDiff { lock: shown, tools, stale_files: Vec::new(), invalid_files: Vec::new() };
+    for path in eval_paths(&args.paths, &known.settings, environment)? {
+        match parse_suite_file(&path, &read_bytes(&path)?) {
+            Ok(file) => {
+                let file = match file {
+                    SuiteFile::Eval(file) => file,
+                    SuiteFile::Rubric(file) => file.without_rubrics(),
+                };
+                let effects = effects(&file, &document.tools, &known.registry);
+                if !effects.is_empty() {
+                    document.stale_files.push(StaleFile { file: path.shown, effects });
+                }
+            }
+            Err(_) => document.invalid_files.push(path.shown),
+        }
+    }
+    match args.format {
+        OutputFormat::Json => known.print_json(&document, printer)?,
+        OutputFormat::Human => known.print_text(&tools_diff_text(&document, printer.console()), printer)?,
+    }
+    for file in &document.invalid_files {
+        printer.warn(&format!("{file} is invalid, so it is not known whether it is stale; 'karat check' says more"));
+    }
+    Ok(if document.tools.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
+}
+
+/// Finds the eval files; where nobody named any, none need to be there.
+fn eval_paths(paths: &[PathBuf], settings: &Settings, environment: &Environment) -> Result<Vec<EvalPath>, Failure> {
+    if paths.is_empty() && !settings.root.join("evals").is_dir() {
+        return Ok(Vec::new());
+    }
+    match discover(paths, settings, &environment.current_dir) {
+        Err(failure) if paths.is_empty() && failure.status == ExitStatus::NothingSelected => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+fn read_lock(path: &Path, shown: &str, printer: &Printer) -> Result<Option<ToolsLock>, Failure> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::invalid(format!("cannot read {shown}: {error}"))),
+    };
+    ToolsLock::read(&bytes).map(Some).map_err(|findings| {
+        print_findings(shown, &String::from_utf8_lossy(without_bom(&bytes)), &findings, printer);
+        Failure::invalid(format!("{shown} cannot be read as a tool lock"))
+            .hint("if it should be one, remove it, and 'karat tools lock' writes it anew")
+    })
+}
+
+fn write_lock(lock: &ToolsLock, path: &Path, shown: &str) -> Result<(), Failure> {
+    let text = lock.text().map_err(|error| Failure::errored(error.to_string()))?;
+    Destination::File(path.to_path_buf())
+        .write(&text)
+        .map_err(|error| Failure::errored(format!("cannot write {shown}: {error}")))
+}
+
+fn shown(path: &Path, here: &Path) -> String {
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

@@ -1,0 +1,372 @@
+//! `karat tools`: the list, the lock, and what changed since.
+
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+
+use crate::support::{case, ok_case, project};
+
+/// Three tools, of which one says nothing but its name.
+fn tools() -> Value {
+    json!([
+        {"name": "get_weather", "version": "1.2.0", "description": "Fetches the weather. Use when asked about it.",
+         "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}}},
+        {"name": "get_forecast", "version": "1.0.3", "description": "Fetches the forecast.", "inputSchema": {"type": "object"}},
+        {"name": "ping"},
+    ])
+}
+
+fn with_tools(tools: Value) -> TempProject {
+    project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools)
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn fits(schema: &str, document: &Value) {
+    let schema = parsed(&project().run(["schema", schema]).stdout);
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+#[test]
+fn tools_are_listed_with_what_they_cost() {
+    let project = with_tools(tools());
+    insta::assert_snapshot!(project.run(["tools"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    NAME          VERSION  DESCRIPTION   SCHEMA        TOKENS
+    get_weather   1.2.0    8749cb0a6c21  fc0b1a9e7eab      11
+    get_forecast  1.0.3    5709d0ef99fa  a2c799262a3c       5
+    ping          —        —             —                  —
+
+    3 tools: 16 tokens in descriptions, 19 in schemas
+    ----- stderr -----
+    ");
+    assert_eq!(project.run(["tools", "list"]).stdout, project.run(["tools"]).stdout);
+    insta::assert_snapshot!(project.run(["tools", "get_*", "--ascii", "--quiet"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    2 tools: 16 tokens in descriptions, 19 in schemas
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn programs_get_everything_that_is_known() {
+    let project = with_tools(tools());
+    let output = project.run(["tools", "--format", "json", "get_forecast"]);
+    let mut document = parsed(&output.stdout);
+    fits("tools", &document);
+    // Where it was read is the reader's business.
+    document["tools"][0].as_object_mut().unwrap().remove("place");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap(), @r#"
+    {
+      "tools": [
+        {
+          "name": "get_forecast",
+          "version": "1.0.3",
+          "description": "Fetches the forecast.",
+          "descriptionHash": "5709d0ef99fa",
+          "descriptionTokens": 5,
+          "inputSchema": {
+            "type": "object"
+          },
+          "schemaHash": "a2c799262a3c",
+          "schemaTokens": 5,
+          "category": null,
+          "status": null,
+          "triggerPhrases": [],
+          "unknown": []
+        }
+      ],
+      "gaps": [],
+      "totals": {
+        "tools": 1,
+        "descriptionTokens": 5,
+        "schemaTokens": 5
+      },
+      "tokenizer": "o200k_base"
+    }
+    "#);
+}
+
+#[test]
+fn the_vocabulary_is_the_settings() {
+    let project = with_tools(json!([{"name": "t", "description": "मौसम कैसा है"}]));
+    let tokens = |tokenizer| {
+        let output = project.run(["tools", "--format", "json", "--tokenizer", tokenizer]);
+        parsed(&output.stdout)["totals"]["descriptionTokens"].as_u64().unwrap()
+    };
+    assert_ne!(tokens("o200k_base"), tokens("cl100k_base"));
+}
+
+#[test]
+fn a_name_that_means_no_tool_is_no_empty_list() {
+    let project = with_tools(tools());
+    insta::assert_snapshot!(project.run(["tools", "get_weather", "get_wether"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no tool of the registry is 'get_wether'
+    hint: did you mean 'get_weather'?
+    ");
+    insta::assert_snapshot!(project.run(["tools", "--quiet", "lock"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no tool of the registry is 'lock'
+    hint: if you mean the command, options come behind it: 'karat tools lock …'
+    ");
+    let odd = with_tools(json!([{"name": "[a"}, {"name": "[b]"}]));
+    assert_eq!(odd.run(["tools", "[a", "[b]"]).code, Some(0));
+}
+
+#[test]
+fn without_a_registry_there_is_nothing_to_say() {
+    let project = project();
+    insta::assert_snapshot!(project.run(["tools"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: nothing says what the agent's tools are
+    hint: the default, tools/tools.exports.ts, is not there
+    hint: name a source with --tool-registry-path, or as 'toolRegistryPath' in karat.json: docs/tools.md lists the kinds
+    ");
+    assert_eq!(project.run(["tools", "lock"]).code, Some(2));
+    assert_eq!(project.run(["tools", "diff"]).code, Some(2));
+}
+
+#[test]
+fn a_lock_is_written_once_and_kept_as_it_is() {
+    let project = with_tools(tools());
+    insta::assert_snapshot!(project.run(["tools", "lock", "--check"]).filtered(), @"
+    exit: 1
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no evals/tools.lock.json
+    hint: 'karat tools lock' writes it
+    ");
+    assert!(!project.path().join("evals").exists(), "a check writes nothing");
+    insta::assert_snapshot!(project.run(["tools", "lock"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    ----- stderr -----
+    locked 3 tools in evals/tools.lock.json
+    ");
+    let first = project.read("evals/tools.lock.json");
+    insta::assert_snapshot!(first, @r#"
+    {
+      "lockVersion": 1,
+      "tools": {
+        "get_forecast": {
+          "descriptionHash": "5709d0ef99fa",
+          "schemaHash": "a2c799262a3c",
+          "version": "1.0.3"
+        },
+        "get_weather": {
+          "descriptionHash": "8749cb0a6c21",
+          "schemaHash": "fc0b1a9e7eab",
+          "version": "1.2.0"
+        },
+        "ping": {
+          "descriptionHash": null,
+          "schemaHash": null,
+          "version": null
+        }
+      }
+    }
+    "#);
+    fits("tools-lock", &parsed(&first));
+    assert_eq!(project.run(["tools", "lock", "--check"]).code, Some(0));
+    // Another layout of the same is the same.
+    let squeezed = format!("{}", project.read_json("evals/tools.lock.json"));
+    project.write("evals/tools.lock.json", squeezed.as_str());
+    insta::assert_snapshot!(project.run(["tools", "lock"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    ----- stderr -----
+    evals/tools.lock.json is up to date: 3 tools
+    ");
+    assert_eq!(project.read("evals/tools.lock.json"), squeezed);
+}
+
+#[test]
+fn a_lock_that_is_out_of_date_says_how() {
+    let project = with_tools(tools());
+    project.run(["tools", "lock"]);
+    let mut lock = project.read_json("evals/tools.lock.json");
+    lock["$schema"] = json!("../tools-lock.json");
+    project.write("evals/tools.lock.json", &lock);
+    let mut changed = tools();
+    changed[0]["version"] = json!("2.0.0");
+    changed[2] = json!({"name": "pong"});
+    project.write("tools.json", changed);
+    let before = project.read("evals/tools.lock.json");
+    insta::assert_snapshot!(project.run(["tools", "lock", "--check"]).filtered(), @"
+    exit: 1
+    ----- stdout -----
+    changed  get_weather
+             version       1.2.0 → 2.0.0  major
+    added    pong
+    removed  ping
+    ----- stderr -----
+    error: evals/tools.lock.json is out of date
+    hint: 'karat tools diff' shows what that makes stale, 'karat tools lock' brings it up to date
+    ");
+    assert_eq!(project.read("evals/tools.lock.json"), before);
+    assert_eq!(project.run(["tools", "lock"]).code, Some(0));
+    assert_eq!(project.read_json("evals/tools.lock.json")["$schema"], json!("../tools-lock.json"));
+    assert_eq!(project.run(["tools", "lock", "--check"]).code, Some(0));
+}
+
+#[test]
+fn a_diff_names_the_changes_and_the_stale_files() {
+    let hash = "0123456789ab";
+    let project = with_tools(tools())
+        .file("evals/get-weather.golden.json", json!([ok_case("gs-get-weather-001", "a")]))
+        .file(
+            "evals/get-forecast.labeled.json",
+            json!([case("ls-get-forecast-001", "a", json!({"toolsNotCalled": ["ping"]}))]),
+        )
+        .file(
+            "evals/old.golden.json",
+            json!({"metadata": {"toolName": "ping", "descriptionHash": hash}, "cases": [ok_case("gs-ping-001", "a")]}),
+        );
+    project.run(["tools", "lock"]);
+    insta::assert_snapshot!(project.run(["tools", "diff"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    3 tools: nothing changed since evals/tools.lock.json; no eval file is stale
+    ----- stderr -----
+    ");
+    project.write(
+        "tools.json",
+        json!([
+            {"name": "get_weather", "version": "2.0.0", "description": "Fetches all weather.", "inputSchema": {"type": "object"}},
+            {"name": "forecast", "version": "1.0.3", "description": "Fetches the forecast.", "inputSchema": {"type": "object"}},
+            {"name": "pong", "description": "Answers."},
+            {"name": "pang", "description": "Answers too."},
+            {"name": "pung", "description": "Answers not."},
+        ]),
+    );
+    project.write("evals/broken.golden.json", "[{");
+    insta::assert_snapshot!(project.run(["tools", "diff"]).filtered(), @"
+    exit: 1
+    ----- stdout -----
+    changed  get_weather
+             description   8749cb0a6c21 → 4af110b84328
+             input schema  fc0b1a9e7eab → a2c799262a3c
+             version       1.2.0 → 2.0.0  major
+    added    pang
+    added    pong
+    added    pung
+    removed  ping
+    renamed  get_forecast → forecast
+             probably: description and schema are the same
+
+    Stale eval files
+      evals/get-forecast.labeled.json
+        its tool get_forecast is gone (renamed to forecast?)
+        1 case names ping, which is gone
+        the registry grew from 3 to 5 tools: more of them may be acceptable
+      evals/get-weather.golden.json
+        description, input schema and version of get_weather changed since the
+          lock
+      evals/old.golden.json
+        its tool ping is gone
+
+    5 tools: 1 changed, 3 added, 1 removed, 1 renamed since evals/tools.lock.json; 3
+    eval files are stale
+    ----- stderr -----
+    warning: evals/broken.golden.json is invalid, so it is not known whether it is stale; 'karat check' says more
+    ");
+    let output = project.run(["tools", "diff", "--format", "json", "evals/get-forecast.labeled.json"]);
+    assert_eq!(output.code, Some(1));
+    let document = parsed(&output.stdout);
+    fits("tools-diff", &document);
+    assert_eq!(document["renamed"], json!([{"before": "get_forecast", "now": "forecast"}]));
+    assert_eq!(document["staleFiles"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        document["staleFiles"][0]["effects"],
+        json!([
+            {"kind": "toolRemoved", "tool": "get_forecast", "renamedTo": "forecast"},
+            {"kind": "namesRemovedTool", "tool": "ping", "renamedTo": null, "cases": 1},
+            {"kind": "registryGrown", "before": 3, "now": 5},
+        ])
+    );
+}
+
+#[test]
+fn a_diff_needs_a_lock_that_it_understands() {
+    let project = with_tools(tools());
+    insta::assert_snapshot!(project.run(["tools", "diff"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no evals/tools.lock.json to compare with
+    hint: 'karat tools lock' writes it, to be committed with the eval files
+    ");
+    project.write("evals/tools.lock.json", "{\"lockVersion\": 2}");
+    insta::assert_snapshot!(project.run(["tools", "diff"]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+      × 'lockVersion' is 2, and this karat knows 1 only: a newer karat wrote the
+      │ file
+       ╭─[evals/tools.lock.json:1:17]
+     1 │ {"lockVersion": 2}
+       ·                 ─
+       ╰────
+    error: evals/tools.lock.json cannot be read as a tool lock
+    hint: if it should be one, remove it, and 'karat tools lock' writes it anew
+    "#);
+    // Whatever it is, it is somebody's.
+    assert_eq!(project.run(["tools", "lock", "--lock-file", "karat.json"]).code, Some(2));
+    assert_eq!(project.read_json("karat.json"), json!({"toolRegistryPath": "tools.json"}));
+}
+
+#[test]
+fn a_lock_is_no_eval_file() {
+    let project = with_tools(json!([{"name": "cases"}, {"name": "id"}, {"name": "expect"}]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
+    assert_eq!(project.run(["tools", "lock"]).code, Some(0));
+    let report = parsed(&project.run(["check", "--format", "json"]).stdout);
+    assert_eq!(report["files"], json!(1));
+}
+
+#[test]
+fn hostile_names_steer_nothing() {
+    let long = "x".repeat(10_000);
+    let name = "\u{1b}]0;owned\u{7}\u{202e}evil\n\"";
+    let tools = json!([{"name": name, "version": "\u{1b}[2J", "description": "\u{9b}31m"}, {"name": long}]);
+    let project = with_tools(tools);
+    for arguments in [&["tools"][..], &["tools", "lock"], &["tools", "diff"]] {
+        let output = project.run(arguments.iter().copied());
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        let is_harmless = |character: char| character == '\n' || !character.is_control() && character != '\u{202e}';
+        assert!(output.both().chars().all(is_harmless), "{}", output.both());
+        assert!(output.both().lines().all(|line| line.chars().count() <= 80), "{}", output.both());
+    }
+    project.write("tools.json", json!([{"name": format!("{long}y"), "version": "2"}]));
+    let output = project.run(["tools", "diff"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
+    assert!(!output.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn a_secret_in_a_description_is_masked() {
+    let tools = json!([{"name": "t", "version": "hunter2hunter2", "description": "Uses hunter2hunter2."}]);
+    let project = with_tools(tools);
+    project.write(
+        "karat.json",
+        json!({"toolRegistryPath": "tools.json", "agent": {"headers": {"authorization": "hunter2hunter2"}}}),
+    );
+    for arguments in [&["tools"][..], &["tools", "--format", "json"]] {
+        let output = project.run(arguments.iter().copied());
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        assert!(!output.both().contains("hunter2hunter2"), "{}", output.both());
+    }
+}
