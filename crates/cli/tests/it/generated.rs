@@ -69,8 +69,13 @@ fn the_examples_fit_their_schemas_and_pass() {
     validate("schemas/case.json", "examples/weather/evals/get-weather.labeled.json");
     validate("schemas/rubric.json", "examples/weather/evals/get-weather.rubric.json");
     validate("schemas/judge-script.json", "examples/weather/judge.json");
+    validate("schemas/tools-lock.json", "examples/weather/evals/tools.lock.json");
     let example = root().join("examples/weather");
     let project = project();
+    let config = example.join("karat.json");
+    let lock =
+        project.run(["tools".as_ref(), "lock".as_ref(), "--check".as_ref(), "--config".as_ref(), config.as_os_str()]);
+    assert_eq!(lock.code, Some(0), "{}", lock.both());
     let check = project.run(["check".as_ref(), example.as_os_str()]);
     assert_eq!(check.code, Some(0), "{}", check.both());
     assert!(check.stdout.contains("0 invalid, 0 errors, 0 warnings"), "{}", check.stdout);
