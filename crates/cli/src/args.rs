@@ -1,10 +1,14 @@
 //! What can be said on the command line.
 
+mod coverage;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::recordings::Replay;
+
+pub(crate) use coverage::CoverageArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -51,6 +55,8 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// Find what is invalid or likely wrong in eval files, without asking the agent
     Check(CheckArgs),
+    /// Show what is tested of each tool, what is missing, and which tools are taken for others
+    Coverage(CoverageArgs),
     /// Compare two results: what broke, what was mended
     Diff(DiffArgs),
     /// Write a first configuration and a first eval file
@@ -305,6 +311,8 @@ pub(crate) enum SchemaName {
     Result,
     /// Result files of rubric suites
     RubricResult,
+    /// What 'karat coverage --format json' prints
+    Coverage,
     /// Files of the scripted agent
     Script,
     /// Files of the scripted judge

@@ -1,5 +1,7 @@
 //! The measured confusion, as a report shows it.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -47,6 +49,22 @@ pub struct RightCalls {
 }
 
 impl ConfusionMatrix {
+    /// Returns the tools that were taken for another or another for them, those of the worst pairs first.
+    pub fn tools(&self) -> Vec<&str> {
+        let mut seen = HashSet::new();
+        let names = self.worst.iter().flat_map(|pair| [pair.expected.as_str(), pair.called.as_str()]);
+        names.filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// Returns how often a tool was called where a tool was expected.
+    pub fn count(&self, expected: &str, called: &str) -> u64 {
+        if expected == called {
+            return self.right.iter().find(|right| right.tool == expected).map_or(0, |right| right.count);
+        }
+        let pair = self.worst.iter().find(|pair| pair.expected == expected && pair.called == called);
+        pair.map_or(0, |pair| pair.count)
+    }
+
     /// Lays out what was measured; `is_declared` tells whether two tools are known to overlap.
     pub fn of(measured: &MeasuredConfusion, is_declared: impl Fn(&str, &str) -> bool) -> Self {
         let confusion = &measured.confusion;

@@ -52,9 +52,9 @@ impl Requirement {
         Self::ALL.into_iter().find(|requirement| requirement.name() == name)
     }
 
-    /// Tells whether more tools than are known could change the answer.
-    fn depends_on_registry(self) -> bool {
-        !matches!(self, Requirement::Overlaps | Requirement::Clusters)
+    /// Tells whether it is about what the overlap map declares, and not about the registry's tools.
+    pub fn is_declared(self) -> bool {
+        matches!(self, Requirement::Overlaps | Requirement::Clusters)
     }
 }
 
@@ -79,7 +79,7 @@ impl Coverage {
     fn judge(&self, requirement: Requirement) -> RequirementResult {
         let missing = self.missing(requirement);
         // What is missing for certain stays missing whatever is found in a gap, but for names that may be there.
-        let is_unknown = requirement.depends_on_registry() && self.registry.is_broken()
+        let is_unknown = !requirement.is_declared() && self.registry.is_broken()
             || requirement == Requirement::Known && !self.registry.complete && !missing.is_empty();
         RequirementResult { requirement, held: (!is_unknown).then_some(missing.is_empty()), missing }
     }
