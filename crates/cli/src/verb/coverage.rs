@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CoverageArgs, environment: &Environment, printer: &Prin
     coverage.require(&required(args));
     let fail = |error: std::io::Error| Failure::errored(error.to_string());
     for page in &pages {
-        let written = page.write(&coverage_page(&coverage));
+        let written = coverage_page(&coverage).and_then(|text| page.write(&text));
         written.map_err(|error| Failure::errored(format!("cannot write the page to {page}: {error}")))?;
     }
     match args.format {

@@ -18,7 +18,7 @@ pub struct ConfusionMatrix {
     pub run_ids: Vec<String>,
     /// Who answered.
     pub agents: Vec<String>,
-    /// What was called in place of something else, the most frequent first.
+    /// What was called in place of something else, the most frequent first; of equals, the highest rate.
     pub worst: Vec<ConfusedPair>,
     /// How often each tool was called where it was expected.
     pub right: Vec<RightCalls>,
@@ -68,13 +68,16 @@ impl ConfusionMatrix {
     /// Lays out what was measured; `is_declared` tells whether two tools are known to overlap.
     pub fn of(measured: &MeasuredConfusion, is_declared: impl Fn(&str, &str) -> bool) -> Self {
         let confusion = &measured.confusion;
-        let worst = confusion.worst().into_iter().map(|(expected, called, count)| ConfusedPair {
+        let worst = confusion.worst().into_iter();
+        let worst = worst.map(|(expected, called, count)| ConfusedPair {
             expected: expected.to_owned(),
             called: called.to_owned(),
             count,
             rate: confusion.rate(expected, called).unwrap_or_default(),
             declared: is_declared(expected, called),
         });
+        let mut worst: Vec<ConfusedPair> = worst.collect();
+        worst.sort_by(|left, right| right.count.cmp(&left.count).then(right.rate.total_cmp(&left.rate)));
         let right = confusion.expected().map(|(tool, expected)| RightCalls {
             tool: tool.to_owned(),
             count: confusion.of(tool, tool),
@@ -85,7 +88,7 @@ impl ConfusionMatrix {
             results: measured.results,
             run_ids: measured.run_ids.iter().cloned().collect(),
             agents: measured.agents.iter().cloned().collect(),
-            worst: worst.collect(),
+            worst,
             right: right.collect(),
             left_out: measured.left_out.clone(),
         }

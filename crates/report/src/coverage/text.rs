@@ -313,15 +313,15 @@ impl<'t> Table<'t> {
         let mut columns = vec![
             amounts(["", "golden"], |tool| tool.golden),
             amounts(["straight-", "forward"], |tool| tool.straightforward),
-            amounts(["", "ambiguous"], |tool| tool.ambiguous),
+            amounts(["ambi-", "guous"], |tool| tool.ambiguous),
             amounts(["", "edge"], |tool| tool.edge),
         ];
         // A map that declares nothing of these tools would fill columns with zeros.
         if tools.iter().any(|tool| tool.overlaps.of > 0) {
-            columns.push(parts(["", "overlaps"], |tool| tool.overlaps));
+            columns.push(parts(["over-", "laps"], |tool| tool.overlaps));
         }
         if tools.iter().any(|tool| tool.clusters.of > 0) {
-            columns.push(parts(["", "clusters"], |tool| tool.clusters));
+            columns.push(parts(["clus-", "ters"], |tool| tool.clusters));
         }
         if tools.iter().any(|tool| !tool.stale_files.is_empty()) {
             let stale = |tool: &&ToolCoverage| match tool.stale_files.len() {
