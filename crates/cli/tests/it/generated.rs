@@ -22,7 +22,7 @@ fn assert_fresh(path: &str, fresh: &str) {
 
 #[test]
 fn schemas_are_fresh() {
-    for name in ["case", "rubric", "config", "result", "rubric-result", "script", "judge-script"] {
+    for name in ["case", "rubric", "config", "result", "rubric-result", "coverage", "script", "judge-script"] {
         let output = project().run(["schema", name]);
         assert_eq!(output.code, Some(0));
         assert_fresh(&format!("schemas/{name}.json"), &output.stdout);
@@ -32,7 +32,7 @@ fn schemas_are_fresh() {
 #[test]
 fn the_command_line_reference_is_fresh() {
     let mut page = "# Command line\n\nMade from the program's own help; do not edit.\n".to_owned();
-    for verb in ["", "run", "check", "diff", "init", "schema", "completions"] {
+    for verb in ["", "run", "check", "coverage", "diff", "init", "schema", "completions"] {
         let mut arguments: Vec<&str> = vec![verb, "--help"];
         arguments.retain(|argument| !argument.is_empty());
         let output = project().run(arguments);

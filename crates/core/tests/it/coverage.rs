@@ -262,13 +262,16 @@ fn confused_tools_stand_with_their_rate_and_the_worst_first() {
     assert_eq!(matrix.tools(), ["a", "b", "c"]);
 }
 
-fn arbitrary_case() -> impl Strategy<Value = (Option<Difficulty>, Vec<Vec<String>>, bool)> {
+/// How hard, with which sets, and whether the first of them is a list of calls.
+type Drawn = (Option<Difficulty>, Vec<Vec<String>>, bool);
+
+fn arbitrary_case() -> impl Strategy<Value = Drawn> {
     let difficulty = prop::option::of(prop::sample::select(Difficulty::ALL.to_vec()));
     (difficulty, prop::collection::vec(prop::collection::vec("[a-e]", 0..4), 1..3), any::<bool>())
 }
 
-fn made(cases: &[(Option<Difficulty>, Vec<Vec<String>>, bool)]) -> Vec<Case> {
-    let make = |(number, (difficulty, sets, is_list)): (usize, &(Option<Difficulty>, Vec<Vec<String>>, bool))| {
+fn made(cases: &[Drawn]) -> Vec<Case> {
+    let make = |(number, (difficulty, sets, is_list)): (usize, &Drawn)| {
         let expect = if *is_list {
             Expectation { tools_called: sets.first().cloned(), ..Expectation::default() }
         } else {

@@ -7,7 +7,7 @@ use askama::Template;
 use karat_core::case::NO_TOOL;
 use karat_core::coverage::{Amount, ConfusedPair, ConfusionMatrix, Coverage, DifficultySpread, Part, ToolCoverage};
 
-use super::{Figure, Section, State, counted, figures, incomplete, left_out, percent, sections, shown_tool};
+use super::{Figure, Section, State, counted, figures, incomplete, left_out, nothing, percent, sections, shown_tool};
 use crate::terminal_text::{cut, cut_middle, printable};
 
 /// How many tools the table shows.
@@ -136,11 +136,7 @@ impl FigureView {
     fn of(figure: &Figure, has_map: bool) -> Self {
         let Part { count, of } = figure.part;
         let is_nothing = figure.state == State::Nothing;
-        let what = match is_nothing {
-            true if !has_map && figure.requirement.is_declared() => "there is no overlap map",
-            true => "there are none",
-            false => figure.what,
-        };
+        let what = if is_nothing { nothing(figure.requirement, has_map) } else { figure.what };
         let bar = Bar::of(count, of);
         Self {
             name: figure.requirement.name(),
@@ -303,9 +299,16 @@ impl ConfusionView {
         let shown = &tools[..tools.len().min(MOST_COLUMNS)];
         let pairs: HashMap<(&str, &str), &ConfusedPair> =
             matrix.worst.iter().map(|pair| ((pair.expected.as_str(), pair.called.as_str()), pair)).collect();
+        // What was never expected has no row, what was never called no column.
+        let is_there = |expected: &str, called: &str| {
+            pairs.contains_key(&(expected, called)) || expected == called && matrix.count(expected, called) > 0
+        };
+        let expected = shown.iter().filter(|expected| shown.iter().any(|called| is_there(expected, called)));
+        let called: Vec<&&str> =
+            shown.iter().filter(|called| shown.iter().any(|expected| is_there(expected, called))).collect();
         let row = |expected: &&str| RowView {
             name: Name::of_tool(expected, LONGEST_NAME),
-            cells: shown.iter().map(|called| cell(matrix, expected, called, &pairs)).collect(),
+            cells: called.iter().map(|called| cell(matrix, expected, called, &pairs)).collect(),
         };
         let answers = usize::try_from(matrix.answers).unwrap_or(usize::MAX);
         Self {
@@ -314,8 +317,8 @@ impl ConfusionView {
             left_out: left_out(&matrix.left_out).join("; "),
             pairs: matrix.worst.iter().take(MOST_PAIRS).map(PairView::of).collect(),
             more_pairs: matrix.worst.len().saturating_sub(MOST_PAIRS),
-            heads: shown.iter().map(|tool| Name::of_tool(tool, LONGEST_HEAD)).collect(),
-            rows: shown.iter().map(row).collect(),
+            heads: called.iter().map(|tool| Name::of_tool(tool, LONGEST_HEAD)).collect(),
+            rows: expected.map(row).collect(),
             more_tools: tools.len() - shown.len(),
         }
     }

@@ -38,6 +38,8 @@ struct Section {
     title: String,
     advice: &'static str,
     lines: Vec<String>,
+    /// The table of tools shows it too.
+    is_in_table: bool,
 }
 
 fn result_of(coverage: &Coverage, requirement: Requirement) -> Option<&RequirementResult> {
@@ -82,6 +84,16 @@ fn figures(coverage: &Coverage) -> Vec<Figure> {
     Requirement::ALL.into_iter().map(figure).collect()
 }
 
+/// Says why there is nothing to count.
+fn nothing(requirement: Requirement, has_map: bool) -> &'static str {
+    match requirement {
+        Requirement::Overlaps | Requirement::Clusters if has_map => "none are declared",
+        Requirement::Overlaps | Requirement::Clusters => "there is no overlap map",
+        Requirement::Fresh | Requirement::Known => "there are no eval files",
+        Requirement::Tested | Requirement::Golden | Requirement::Labeled => "there are no tools",
+    }
+}
+
 /// Returns the tools that miss something, the worst first; equals stay in the registry's order.
 fn incomplete(coverage: &Coverage) -> Vec<&ToolCoverage> {
     let mut tools: Vec<&ToolCoverage> = coverage.tools.iter().filter(|tool| !tool.complete).collect();
@@ -109,6 +121,7 @@ fn gaps(coverage: &Coverage) -> Section {
         ),
         advice: "there may be more tools, so the wanted numbers are the least there can be",
         lines: gaps.map(|gap| format!("{}: {}", gap.place, gap.what)).collect(),
+        is_in_table: false,
     }
 }
 
@@ -157,7 +170,7 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
         }
         Requirement::Known => unknown_names(coverage),
     };
-    Section { state, title, advice, lines }
+    Section { state, title, advice, lines, is_in_table: requirement == Requirement::Tested }
 }
 
 fn unknown_names(coverage: &Coverage) -> (String, &'static str, Vec<String>) {
@@ -185,6 +198,7 @@ fn too_many_golden(coverage: &Coverage) -> Section {
         title: format!("{} more than {MOST_GOLDEN} golden cases", counted(lines.len(), "tool has", "tools have")),
         advice: "golden cases are a quick look; what goes further belongs in the labeled file",
         lines,
+        is_in_table: false,
     }
 }
 
@@ -196,6 +210,7 @@ fn without_difficulty(coverage: &Coverage) -> Section {
         title: format!("{} labeled cases without a difficulty", counted(lines.len(), "tool has", "tools have")),
         advice: "they count for no difficulty until they say theirs",
         lines,
+        is_in_table: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use karat_core::coverage::{Amount, ConfusionMatrix, Coverage, Part, ToolCoverage};
 
-use super::{State, counted, figures, incomplete, left_out, percent, sections, shown_tool};
+use super::{State, counted, figures, incomplete, left_out, nothing, percent, sections, shown_tool};
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{cut, cut_middle, pad, printable, width, wrap};
 
@@ -87,11 +87,9 @@ impl Page<'_> {
         let widest = numbers.iter().map(|number| width(number)).max().unwrap_or_default();
         for (figure, number) in figures.iter().zip(&numbers) {
             let number = if figure.state == State::Nothing { "" } else { number };
-            let what = match (figure.state, &self.coverage.overlap_map_version) {
-                (State::Nothing, None) if figure.requirement.is_declared() => "there is no overlap map".to_owned(),
-                (State::Nothing, _) => "there are none".to_owned(),
-                _ => figure.what.to_owned(),
-            };
+            let has_map = self.coverage.overlap_map_version.is_some();
+            let is_nothing = figure.state == State::Nothing;
+            let what = if is_nothing { nothing(figure.requirement, has_map) } else { figure.what };
             let name = pad(figure.requirement.name(), 8);
             let fill = " ".repeat(widest.saturating_sub(width(number)));
             let mark = self.mark(figure.state);
@@ -124,7 +122,8 @@ impl Page<'_> {
     fn missing(&self, required_only: bool, out: &mut String) {
         let columns = self.settings.columns;
         for section in sections(self.coverage) {
-            if required_only && section.state == State::Partial {
+            // The table begins with the tools that are never tested.
+            if section.state == State::Partial && (required_only || section.is_in_table) {
                 continue;
             }
             let title = match section.state {
@@ -254,6 +253,10 @@ impl Page<'_> {
         }
         let _ = writeln!(out, "{heads}");
         for (place, (name, row)) in names.iter().zip(&cells).enumerate() {
+            // What was only called where it was not expected has a column, but nothing in its row.
+            if row.iter().all(|cell| cell == ".") {
+                continue;
+            }
             let name = pad(&cut_middle(name, label, self.settings.symbols.ellipsis), label);
             let mut line = format!("  {} {name} ", place + 1);
             for (column, text) in row.iter().enumerate() {
