@@ -241,8 +241,6 @@ fn a_project_without_eval_files_has_tested_nothing() {
       — fresh          there are no eval files
       — known          there are no eval files
 
-                              straight-  ambi-        over-  clus-
-        tool          golden    forward  guous  edge   laps   ters
       ✗ get_weather   never tested
       ✗ get_forecast  never tested
       ✗ book_flight   never tested

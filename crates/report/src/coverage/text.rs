@@ -345,7 +345,9 @@ impl<'t> Table<'t> {
         let longest = names.iter().map(|name| width(name)).max().unwrap_or_default();
         let room = settings.columns.saturating_sub(taken).max(SHORTEST_NAME);
         let label = longest.max(4).min(room);
-        for (line, title) in ["", "tool"].into_iter().enumerate() {
+        // Above tools without a number there is nothing to name.
+        let heads = if self.tools.iter().all(|tool| tool.never_tested) { &[][..] } else { &["", "tool"] };
+        for (line, title) in heads.iter().enumerate() {
             let mut head = format!("{}{}", " ".repeat(3 + mark), pad(title, label));
             for (column, width) in self.columns.iter().zip(&widths) {
                 let _ = write!(head, "{:>width$}", column.head[line], width = width + GAP);
