@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod tools;
+mod coverage;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::recordings::Replay;
 
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
+pub(crate) use coverage::CoverageArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -55,6 +57,8 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// Find what is invalid or likely wrong in eval files, without asking the agent
     Check(CheckArgs),
+    /// Show what is tested of each tool, what is missing, and which tools are taken for others
+    Coverage(CoverageArgs),
     /// Compare two results: what broke, what was mended
     Diff(DiffArgs),
     /// List the agent's tools; lock them, and show what changed since
@@ -311,6 +315,8 @@ pub(crate) enum SchemaName {
     Result,
     /// Result files of rubric suites
     RubricResult,
+    /// What 'karat coverage --format json' prints
+    Coverage,
     /// Files of the scripted agent
     Script,
     /// Files of the scripted judge

@@ -168,7 +168,7 @@ pub(crate) fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Fail
     })
 }
 
-fn result_paths(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn result_paths(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())

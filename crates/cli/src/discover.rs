@@ -21,7 +21,27 @@ pub(crate) struct EvalPath {
 
 /// Finds the eval files that are meant; each once, in the order of the arguments, folders sorted.
 pub(crate) fn discover(paths: &[PathBuf], settings: &Settings, here: &Path) -> Result<Vec<EvalPath>, Failure> {
-    let default = [settings.root.join("evals")];
+    let evals = default_folder(settings);
+    if paths.is_empty() && !evals.exists() {
+        let shown = evals.strip_prefix(here).unwrap_or(&evals).display();
+        return Err(Failure::invalid(format!("there is no folder {shown}"))
+            .hint("name eval files or a folder, or run 'karat init' to make a first one"));
+    }
+    let found = discover_any(paths, settings, here)?;
+    if found.is_empty() {
+        return Err(Failure::nothing_selected("no eval files found")
+            .hint("eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or hold a list of cases"));
+    }
+    Ok(found)
+}
+
+fn default_folder(settings: &Settings) -> PathBuf {
+    settings.root.join("evals")
+}
+
+/// Finds the eval files that are meant as [`discover`] does, where it is no mistake that there are none.
+pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) -> Result<Vec<EvalPath>, Failure> {
+    let default = [default_folder(settings)];
     let is_default = paths.is_empty();
     let mut walker = Walker { settings, here, found: Vec::new(), seen: BTreeSet::new() };
     for path in if is_default { &default } else { paths } {
@@ -32,16 +52,11 @@ pub(crate) fn discover(paths: &[PathBuf], settings: &Settings, here: &Path) -> R
             walker.add(&full);
         } else if is_glob(path) {
             walker.glob(&full)?;
-        } else if is_default {
-            return Err(Failure::invalid(format!("there is no folder {}", walker.shown(&full)))
-                .hint("name eval files or a folder, or run 'karat init' to make a first one"));
+        } else if is_default && !full.exists() {
+            break;
         } else {
             return Err(Failure::invalid(format!("{} does not exist", path.display())));
         }
-    }
-    if walker.found.is_empty() {
-        return Err(Failure::nothing_selected("no eval files found")
-            .hint("eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or hold a list of cases"));
     }
     Ok(walker.found)
 }

@@ -5,6 +5,7 @@ mod args;
 mod baseline;
 mod clock;
 mod config;
+mod confusion;
 mod diagnostic;
 mod discover;
 mod environment;
@@ -69,6 +70,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
     match cli.verb {
         Verb::Run(args) => verb::run::run(&args, environment, printer),
         Verb::Check(args) => verb::check::run(&args, environment, printer),
+        Verb::Coverage(args) => verb::coverage::run(&args, environment, printer),
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
         Verb::Tools(args) => verb::tools::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),

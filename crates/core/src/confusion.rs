@@ -1,13 +1,20 @@
 //! Which tool was called where another was expected, counted over many answers.
 
+mod measured;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::{Expectation, NO_TOOL, ToolsCalledMatch};
+
+pub use measured::{LeftOut, MeasuredConfusion};
 
 /// Counts of expected tool × called tool; [`NO_TOOL`] stands for none on either side.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confusion {
     counts: BTreeMap<(String, String), u64>,
+    /// In how many answers each tool was expected.
+    expected: BTreeMap<String, u64>,
+    answers: u64,
 }
 
 impl Confusion {
@@ -21,6 +28,10 @@ impl Confusion {
         let Some((expected, extras_allowed)) = expected_set(expect, &called) else {
             return false;
         };
+        self.answers += 1;
+        for tool in &expected {
+            *self.expected.entry((*tool).to_owned()).or_default() += 1;
+        }
         let missing: Vec<&str> = expected.difference(&called).copied().collect();
         let mut extra: Vec<&str> = called.difference(&expected).copied().collect();
         if extras_allowed && missing.is_empty() {
@@ -51,6 +62,29 @@ impl Confusion {
     /// Returns how often a tool was called where a tool was expected.
     pub fn of(&self, expected: &str, called: &str) -> u64 {
         self.counts.get(&(expected.to_owned(), called.to_owned())).copied().unwrap_or_default()
+    }
+
+    /// Returns how many answers were counted.
+    pub fn answers(&self) -> u64 {
+        self.answers
+    }
+
+    /// Returns in how many answers a tool was expected; that nothing more was expected is so in every answer.
+    pub fn answers_of(&self, expected: &str) -> u64 {
+        if expected == NO_TOOL { self.answers } else { self.expected.get(expected).copied().unwrap_or_default() }
+    }
+
+    /// Lists the tools that were expected, each with the number of answers that expected it.
+    pub fn expected(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.expected.iter().map(|(tool, answers)| (tool.as_str(), *answers))
+    }
+
+    /// Returns in which share of the answers that expected a tool another was called in its place.
+    pub fn rate(&self, expected: &str, called: &str) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "nobody stores that many answers")]
+        let share = |part: u64, whole: u64| part as f64 / whole as f64;
+        let answers = self.answers_of(expected);
+        (answers > 0).then(|| share(self.of(expected, called), answers))
     }
 
     /// Lists all counts, by expected and then by called tool.
@@ -112,6 +146,21 @@ mod tests {
         let mut confusion = Confusion::default();
         assert!(confusion.add(&expect, &called));
         assert_eq!(confusion.counts().collect::<Vec<_>>(), counted);
+    }
+
+    #[test]
+    fn a_rate_is_a_share_of_the_answers_that_expected_the_tool() {
+        let mut confusion = Confusion::default();
+        let called = |tools: &[&str]| tools.iter().map(|&tool| tool.to_owned()).collect::<Vec<_>>();
+        confusion.add(&exactly(&["a"]), &called(&["b", "c"]));
+        confusion.add(&exactly(&["a"]), &called(&["a"]));
+        confusion.add(&exactly(&["d"]), &called(&["d", "c"]));
+        confusion.add(&exactly(&[]), &called(&["c"]));
+        assert_eq!(confusion.answers(), 4);
+        assert_eq!(confusion.rate("a", "b"), Some(0.5));
+        assert_eq!(confusion.rate("a", "c"), Some(0.5));
+        assert_eq!(confusion.rate(NO_TOOL, "c"), Some(0.5));
+        assert_eq!(confusion.rate("x", "c"), None);
     }
 
     #[test]

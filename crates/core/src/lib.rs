@@ -2,10 +2,12 @@
 //!
 //! Nothing here touches files, the network, the clock, the environment or an async runtime.
 
+pub mod answers;
 pub mod assertion;
 pub mod canonical;
 pub mod case;
 pub mod confusion;
+pub mod coverage;
 pub mod diff;
 pub mod event;
 pub mod exit;

@@ -5,6 +5,7 @@
 
 mod atomic;
 mod console;
+mod coverage;
 pub mod destination;
 pub mod github;
 mod json;
@@ -19,6 +20,7 @@ mod tools;
 mod trials;
 
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
+pub use coverage::{coverage_page, coverage_text};
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};

@@ -2,6 +2,7 @@
 
 use karat_agents::{ChatScript, Script};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
+use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
 use karat_core::lock::{ToolsDiff, ToolsLock};
 use karat_core::result::SuiteResult;
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Config => schema_for!(ConfigFile),
         SchemaName::Result => schema_for!(SuiteResult),
         SchemaName::RubricResult => schema_for!(RubricResult),
+        SchemaName::Coverage => schema_for!(Coverage),
         SchemaName::Script => schema_for!(Script),
         SchemaName::JudgeScript => schema_for!(ChatScript),
         SchemaName::Tools => schema_for!(ToolList),

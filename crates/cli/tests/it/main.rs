@@ -7,6 +7,7 @@ mod check;
 #[cfg(target_os = "linux")]
 mod command;
 mod conformance;
+mod coverage;
 mod diff;
 mod dotenv;
 mod generated;

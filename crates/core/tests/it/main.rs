@@ -1,6 +1,7 @@
 //! The core as the rest of karat sees it: files in, verdicts out.
 
 mod bfcl;
+mod coverage;
 mod judging;
 mod lints;
 mod reading;

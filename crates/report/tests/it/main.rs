@@ -1,5 +1,6 @@
 //! Reports of whole runs.
 
+mod coverage;
 mod fixture;
 mod github;
 mod junit;

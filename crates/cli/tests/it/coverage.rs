@@ -1,0 +1,344 @@
+//! `karat coverage`.
+
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+
+use crate::support::{case, project};
+
+/// Three tools, two of which are easily taken for each other.
+fn travel() -> TempProject {
+    let tools = json!([
+        {"name": "get_weather", "description": "Tells the weather now.", "version": "2.0.0"},
+        {"name": "get_forecast", "description": "Tells the weather to come."},
+        {"name": "book_flight", "description": "Books a flight."},
+    ]);
+    let map = json!({
+        "get_weather": {"overlaps": ["get_forecast"]},
+        "book_flight": {"overlaps": ["get_weather"], "clusters": [["get_weather", "get_forecast", "book_flight"]]},
+    });
+    project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json", "toolRegistryPath": "tools.json"}))
+        .file("tools.json", tools)
+        .file("evals/overlap-map.json", map)
+}
+
+fn labeled(id: &str, difficulty: &str, message: &str, expect: Value) -> Value {
+    let mut made = case(id, message, expect);
+    made["difficulty"] = json!(difficulty);
+    made
+}
+
+fn with_cases(project: TempProject) -> TempProject {
+    let golden = json!({"metadata": {"toolName": "get_weather", "toolVersion": "1.0.0"}, "cases": [
+        case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]})),
+        case("gs-get-weather-002", "today", json!({"toolsCalled": ["get_weather"]})),
+    ]});
+    let labeled = json!([
+        labeled(
+            "ls-get-weather-001",
+            "ambiguous",
+            "umbrella",
+            json!({"toolsAcceptable": [["get_weather"], ["get_forecast"]]})
+        ),
+        labeled("ls-get-weather-002", "edge", "joke", json!({"toolsCalled": [], "toolsNotCalled": ["get_wether"]})),
+    ]);
+    project.file("evals/get-weather.golden.json", golden).file("evals/get-weather.labeled.json", labeled)
+}
+
+fn calls(tools: &[&str]) -> Value {
+    let calls: Vec<Value> = tools.iter().map(|tool| json!({"name": tool, "params": {}})).collect();
+    json!({"response": "ok", "toolCalls": calls})
+}
+
+fn json_of(project: &TempProject, arguments: &[&str]) -> Value {
+    let output = project.run(["coverage", "--format", "json"].iter().chain(arguments));
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.both()))
+}
+
+#[test]
+fn what_is_missing_is_told_with_what_to_do() {
+    insta::assert_snapshot!(with_cases(travel()).run(["coverage"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    Coverage of 3 tools by 2 eval files, 4 cases
+
+      ⚠ tested    2/3  tools that a case is for or expects
+      ⚠ golden    0/3  tools with 5 golden cases or more
+      ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
+      ⚠ overlaps  1/2  declared overlaps with an ambiguous case
+      ⚠ clusters  0/1  declared clusters with a case that takes all tools
+      ⚠ fresh     1/2  eval files that fit their tool as it is now
+      ⚠ known     1/2  eval files all of whose tools are in the registry
+
+                              straight-  ambi-        over-  clus-
+        tool          golden    forward  guous  edge   laps   ters  stale
+      ✗ book_flight   never tested
+      ⚠ get_forecast     0/5       0/13   0/28   0/6    1/1    0/1
+      ⚠ get_weather      2/5       0/13   1/30   1/6    1/2    0/1      1
+
+      ⚠ 1 overlap has no ambiguous case
+        write one whose toolsAcceptable names both tools
+          book_flight / get_weather
+
+      ⚠ 1 cluster has no full case
+        write a labeled case one of whose sets holds all its tools
+          book_flight, get_forecast, get_weather
+
+      ⚠ 1 eval file is stale
+        look the cases over, then renew the file's metadata
+          evals/get-weather.golden.json: Major version mismatch (generated: 1.0.0,
+            current: 2.0.0)
+
+      ⚠ 1 mention of tools that the registry lacks
+        mend the name, or add the tool
+          evals/get-weather.labeled.json: ls-get-weather-002 names 'get_wether'
+            (did you mean 'get_weather'?)
+
+      No stored results show which tools are taken for others.
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn a_tool_that_is_taken_for_another_comes_first() {
+    let replies = json!({"replies": {
+        "now": calls(&["get_forecast"]), "today": calls(&["get_forecast"]),
+        "umbrella": calls(&["book_flight"]), "joke": calls(&[]),
+    }});
+    let project = with_cases(travel()).file("agent.json", replies);
+    project.run(["run"]);
+    let text = project.run(["coverage"]).filtered_stdout();
+    let (_, confusion) = text.split_once("\nConfusion").expect("a confusion");
+    insta::assert_snapshot!(confusion, @"
+    in 4 answers of 2 results
+     expected      called instead  times  rate
+     get_weather → get_forecast        2   67%
+     get_weather → book_flight         1   33%
+
+     expected, by number of what was called
+                        1    2    3
+     1 get_weather      .    2    1
+    ");
+    let matrix = &json_of(&project, &[])["confusion"];
+    assert_eq!(
+        matrix["worst"][0],
+        json!({"expected": "get_weather", "called": "get_forecast", "count": 2, "rate": 2.0 / 3.0, "declared": true})
+    );
+
+    // The newest answer to each case counts, even where a run asked for some of them only.
+    project.write("agent.json", json!({"replies": {"now": calls(&["get_weather"])}}));
+    project.run(["run", "--id", "gs-get-weather-001"]);
+    let count = |arguments: &[&str]| json_of(&project, arguments)["confusion"]["worst"][0]["count"].clone();
+    assert_eq!((count(&[]), count(&["--all-runs"])), (json!(1), json!(2)));
+    let matrix = &json_of(&project, &[])["confusion"];
+    assert_eq!((&matrix["answers"], matrix["runIds"].as_array().map(Vec::len)), (&json!(4), Some(2)));
+    assert_eq!(json_of(&project, &["--all-runs"])["confusion"]["answers"], json!(5));
+    let newest = matrix["runIds"][1].as_str().unwrap();
+    assert_eq!(json_of(&project, &["--run", newest])["confusion"]["answers"], json!(1));
+
+    // What another version of the file expected is not known.
+    project
+        .write("evals/get-weather.golden.json", json!([case("gs-get-weather-001", "now", json!({"toolsCalled": []}))]));
+    let matrix = &json_of(&project, &[])["confusion"];
+    assert_eq!((&matrix["answers"], &matrix["leftOut"]["changedResults"]), (&json!(2), &json!(2)));
+    insta::assert_snapshot!(project.run(["coverage", "--run", "nothing"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the run 'nothing' is not in [DIR]/evals/results
+    hint: a run's id is in its result files' names
+    ");
+}
+
+#[test]
+fn every_try_counts_but_those_without_an_answer() {
+    let server = karat_testkit::server::ScriptedServer::start(json!({
+        "now": {"sequence": [calls(&["get_weather"]), calls(&["get_forecast"]), {"status": 500, "raw": "boom"}]},
+    }));
+    let project = travel().file(
+        "evals/get-weather.golden.json",
+        json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]}))]),
+    );
+    project.run(["run", "--trials", "3", "--agent-endpoint", &server.endpoint()]);
+    let matrix = &json_of(&project, &[])["confusion"];
+    assert_eq!((&matrix["answers"], &matrix["worst"][0]["count"]), (&json!(2), &json!(1)));
+    assert_eq!(matrix["leftOut"]["withoutAnswer"], json!(1));
+}
+
+#[test]
+fn what_is_required_decides_the_exit_code() {
+    let project = with_cases(travel());
+    let code = |arguments: &[&str]| project.run(["coverage", "-q"].iter().chain(arguments)).code;
+    assert_eq!(code(&[]), Some(0));
+    assert_eq!(code(&["--require"]), Some(1));
+    assert_eq!(code(&["--require=tested"]), Some(1));
+    insta::assert_snapshot!(project.run(["coverage", "-q", "--require=overlaps,fresh"]).filtered(), @"
+    exit: 1
+    ----- stdout -----
+    Coverage of 3 tools by 2 eval files, 4 cases
+
+      ⚠ tested    2/3  tools that a case is for or expects
+      ⚠ golden    0/3  tools with 5 golden cases or more
+      ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
+      ✗ overlaps  1/2  declared overlaps with an ambiguous case
+      ⚠ clusters  0/1  declared clusters with a case that takes all tools
+      ✗ fresh     1/2  eval files that fit their tool as it is now
+      ⚠ known     1/2  eval files all of whose tools are in the registry
+
+      ✗ 1 overlap has no ambiguous case
+        write one whose toolsAcceptable names both tools
+          book_flight / get_weather
+
+      ✗ 1 eval file is stale
+        look the cases over, then renew the file's metadata
+          evals/get-weather.golden.json: Major version mismatch (generated: 1.0.0,
+            current: 2.0.0)
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["coverage", "--require=tests"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value 'tests' for '--require[=<WHAT,WHAT>]'
+      [possible values: all, tested, golden, labeled, overlaps, clusters, fresh, known]
+
+      tip: a similar value exists: 'tested'
+
+    For more information, try '--help'.
+    ");
+    project.write(
+        "evals/get-weather.golden.json",
+        json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather", "book_flight"]}))]),
+    );
+    assert_eq!(code(&["--require=tested,fresh"]), Some(0));
+    let requirements = json_of(&project, &["--require=tested,golden"])["requirements"].clone();
+    assert_eq!(requirements[0], json!({"requirement": "tested", "held": true, "missing": []}));
+    assert_eq!(requirements[1]["missing"][0], json!("get_weather has 1/5 golden"));
+    std::fs::remove_file(project.path().join("evals/overlap-map.json")).unwrap();
+    assert_eq!(code(&["--require=tested"]), Some(0));
+    insta::assert_snapshot!(project.run(["coverage", "--require=overlaps"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --require=overlaps needs an overlap map: [DIR]/evals/overlap-map.json is not there
+    hint: name one with --overlap-map-path, or make one with 'karat overlap add'
+    ");
+}
+
+#[test]
+fn a_project_without_eval_files_has_tested_nothing() {
+    let project = travel();
+    insta::assert_snapshot!(project.run(["coverage"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    Coverage of 3 tools by 0 eval files, 0 cases
+
+      ⚠ tested    0/3  tools that a case is for or expects
+      ⚠ golden    0/3  tools with 5 golden cases or more
+      ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
+      ⚠ overlaps  0/2  declared overlaps with an ambiguous case
+      ⚠ clusters  0/1  declared clusters with a case that takes all tools
+      — fresh          there are no eval files
+      — known          there are no eval files
+
+      ✗ get_weather   never tested
+      ✗ get_forecast  never tested
+      ✗ book_flight   never tested
+
+      ⚠ 2 overlaps have no ambiguous case
+        write one whose toolsAcceptable names both tools
+          book_flight / get_weather
+          get_forecast / get_weather
+
+      ⚠ 1 cluster has no full case
+        write a labeled case one of whose sets holds all its tools
+          book_flight, get_forecast, get_weather
+
+      No stored results show which tools are taken for others.
+    ----- stderr -----
+    warning: no eval files found, so nothing is tested
+    ");
+    assert_eq!(project.run(["coverage", "--require=tested"]).code, Some(1));
+    std::fs::remove_dir_all(project.path().join("evals")).unwrap();
+    assert_eq!(project.run(["coverage"]).code, Some(0));
+    assert_eq!(project.run(["coverage", "nothing.json"]).code, Some(2));
+}
+
+#[test]
+fn without_a_registry_or_with_invalid_files_nothing_is_told() {
+    insta::assert_snapshot!(project().run(["coverage"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no tool registry to cover: [DIR]/tools/tools.exports.ts is not there
+    hint: name one with --tool-registry-path, or 'toolRegistryPath' in karat.json
+    ");
+    let project = travel().file("evals/x.golden.json", json!([{"id": "gs-x-001"}]));
+    let output = project.run(["coverage"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
+    assert!(output.stderr.contains("evals/x.golden.json"), "{}", output.stderr);
+}
+
+#[test]
+fn the_json_fits_its_schema() {
+    let project =
+        with_cases(travel()).file("agent.json", json!({"replies": {}, "otherwise": calls(&["get_forecast"])}));
+    project.run(["run"]);
+    let schema: Value = serde_json::from_str(&project.run(["schema", "coverage"]).stdout).unwrap();
+    let document = json_of(&project, &["--require"]);
+    let errors: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&document).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    assert_eq!(document["confusion"]["answers"], json!(4));
+}
+
+#[test]
+fn lines_fit_eighty_columns_whatever_the_names() {
+    let long = format!("tool_{}", "x".repeat(500));
+    let wide = "天気を調べる道具".repeat(6);
+    let tools: Vec<Value> =
+        [long.as_str(), &wide, "a\u{202e}b\u{1b}[31m"].iter().map(|name| json!({"name": name})).collect();
+    let replies = json!({"replies": {"m": calls(&[&wide]), "n": calls(&[&long])}});
+    let cases = json!([
+        case("gs-x-001", "m", json!({"toolsCalled": [long]})),
+        case("gs-x-002", "n", json!({"toolsCalled": [wide]}))
+    ]);
+    let project = travel()
+        .file("tools.json", json!(tools))
+        .file("agent.json", replies)
+        .file("evals/overlap-map.json", json!({long.as_str(): {"overlaps": [wide]}}))
+        .file("evals/x.golden.json", cases);
+    project.run(["run"]);
+    let output = project.run(["coverage"]);
+    let widest = output.stdout.lines().max_by_key(|line| karat_core::text::display_width(line)).unwrap();
+    assert!(karat_core::text::display_width(widest) <= 80, "{widest}");
+    assert!(!output.stdout.contains(['\u{1b}', '\u{202e}']));
+    let ascii = project.run(["coverage", "--ascii"]);
+    assert!(ascii.stdout.is_ascii(), "{}", ascii.stdout);
+}
+
+#[test]
+fn the_page_shows_hostile_names_and_runs_nothing() {
+    let hostile = "<script>alert(1)</script>\"' onmouseover=x \u{202e}";
+    let tools = json!([{"name": hostile}, {"name": "x".repeat(10_000)}]);
+    let cases = json!([case("gs-x-001", "m", json!({"toolsCalled": [hostile, "&amp;<b>"]}))]);
+    let project = travel()
+        .file("tools.json", tools)
+        .file("agent.json", json!({"replies": {"m": calls(&["x".repeat(10_000).as_str()])}}))
+        .file("evals/<i>.golden.json", cases);
+    project.run(["run"]);
+    let output = project.run(["coverage", "--report", "html=out/page.html"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let page = project.read("out/page.html");
+    assert!(page.contains("&#60;script&#62;alert(1)"), "{page}");
+    for mark in ["<script", "<b>", "<i>", "onmouseover=x \u{202e}", "\u{202e}", "http://", "https://", "url("] {
+        assert!(!page.contains(mark), "{mark}");
+    }
+    assert!(page.contains("default-src 'none'"));
+    assert!(page.len() < 60_000, "{}", page.len());
+    // The same input gives the same bytes, and standard output can hold the page.
+    let again = project.run(["coverage", "--report", "html=-"]);
+    assert!(again.stdout == page);
+    assert_eq!(project.run(["coverage", "--report", "html=-", "--format", "json"]).code, Some(2));
+    assert_eq!(project.run(["coverage", "--report", "pdf=x"]).code, Some(2));
+}

@@ -1,0 +1,374 @@
+//! Coverage for the terminal.
+
+use std::fmt::Write as _;
+
+use karat_core::coverage::{Amount, ConfusionMatrix, Coverage, Part, ToolCoverage};
+
+use super::{State, counted, figures, incomplete, left_out, nothing, percent, sections, shown_tool};
+use crate::console::{ConsoleSettings, Verbosity};
+use crate::terminal_text::{cut, cut_middle, pad, printable, width, wrap};
+
+/// How many tools the table shows.
+const MOST_TOOLS: usize = 20;
+/// How many lines tell of one thing that is missing.
+const MOST_LINES: usize = 8;
+/// How many confused pairs are listed.
+const MOST_PAIRS: usize = 10;
+/// How many tools the matrix shows.
+const MOST_COLUMNS: usize = 9;
+/// What stands between two columns.
+const GAP: usize = 2;
+/// The narrowest that names get.
+const SHORTEST_NAME: usize = 12;
+
+/// Returns the coverage as lines for a terminal.
+pub fn coverage_text(coverage: &Coverage, settings: ConsoleSettings) -> String {
+    let page = Page { coverage, settings };
+    let is_quiet = settings.verbosity == Verbosity::Quiet;
+    let mut out = String::new();
+    page.summary(&mut out);
+    if !is_quiet {
+        page.table(&mut out);
+    }
+    page.missing(is_quiet, &mut out);
+    if !is_quiet {
+        page.confusion(&mut out);
+    }
+    out
+}
+
+struct Page<'p> {
+    coverage: &'p Coverage,
+    settings: ConsoleSettings,
+}
+
+impl Page<'_> {
+    fn clean(&self, text: &str) -> String {
+        let text = printable(text);
+        if !self.settings.symbols.ascii {
+            return text.into_owned();
+        }
+        text.chars().map(|character| if character.is_ascii() { character } else { '?' }).collect()
+    }
+
+    fn mark(&self, state: State) -> String {
+        let (symbols, palette) = (self.settings.symbols, self.settings.palette);
+        let mark = |text: &str| pad(text.trim_end(), self.mark_width());
+        match state {
+            State::Whole => palette.good(mark(symbols.passed)),
+            State::Nothing => mark(symbols.dash),
+            State::Partial => palette.doubtful(mark(symbols.warning)),
+            State::Missing => palette.bad(mark(symbols.failed)),
+            State::Unknown => palette.broken(mark(symbols.errored)),
+        }
+    }
+
+    fn mark_width(&self) -> usize {
+        let symbols = self.settings.symbols;
+        [symbols.passed, symbols.warning, symbols.failed, symbols.errored]
+            .map(|mark| width(mark.trim_end()))
+            .into_iter()
+            .max()
+            .unwrap_or(1)
+    }
+
+    fn summary(&self, out: &mut String) {
+        let totals = &self.coverage.totals;
+        let at_least = if self.coverage.registry.complete { "" } else { "at least " };
+        let title = format!(
+            "Coverage of {at_least}{} by {}, {}",
+            counted(self.coverage.registry.tools, "tool", "tools"),
+            counted(totals.files, "eval file", "eval files"),
+            counted(totals.cases, "case", "cases"),
+        );
+        let _ = writeln!(out, "{}\n", self.settings.palette.bold(title));
+        let figures = figures(self.coverage);
+        let numbers: Vec<String> = figures.iter().map(|figure| part(figure.part)).collect();
+        let widest = numbers.iter().map(|number| width(number)).max().unwrap_or_default();
+        for (figure, number) in figures.iter().zip(&numbers) {
+            let number = if figure.state == State::Nothing { "" } else { number };
+            let has_map = self.coverage.overlap_map_version.is_some();
+            let is_nothing = figure.state == State::Nothing;
+            let what = if is_nothing { nothing(figure.requirement, has_map) } else { figure.what };
+            let name = pad(figure.requirement.name(), 8);
+            let fill = " ".repeat(widest.saturating_sub(width(number)));
+            let mark = self.mark(figure.state);
+            let _ = writeln!(out, "  {mark} {name}  {fill}{number}  {}", self.settings.palette.dim(what));
+        }
+    }
+
+    fn table(&self, out: &mut String) {
+        let tools = incomplete(self.coverage);
+        let complete = self.coverage.tools.len() - tools.len();
+        if !tools.is_empty() {
+            out.push('\n');
+            Table::new(self, &tools[..tools.len().min(MOST_TOOLS)]).write(out);
+            self.more(tools.len(), MOST_TOOLS, out);
+        }
+        if complete > 0 {
+            let line = format!("{} nothing", counted(complete, "tool misses", "tools miss"));
+            let _ = writeln!(out, "\n  {} {line}", self.mark(State::Whole));
+        }
+    }
+
+    fn more(&self, count: usize, shown: usize, out: &mut String) {
+        if count > shown {
+            let ellipsis = self.settings.symbols.ellipsis;
+            let _ = writeln!(out, "    {ellipsis} and {} more (--format json lists all)", count - shown);
+        }
+    }
+
+    /// Lists what is missing; to a person in a hurry only what is required.
+    fn missing(&self, required_only: bool, out: &mut String) {
+        let columns = self.settings.columns;
+        for section in sections(self.coverage) {
+            // The table begins with the tools that are never tested.
+            if section.state == State::Partial && (required_only || section.is_in_table) {
+                continue;
+            }
+            let title = match section.state {
+                State::Missing => self.settings.palette.bad(&section.title),
+                State::Unknown => self.settings.palette.broken(&section.title),
+                _ => self.settings.palette.bold(&section.title),
+            };
+            let _ = writeln!(out, "\n  {} {title}", self.mark(section.state));
+            let indent = " ".repeat(3 + self.mark_width());
+            for line in wrap(section.advice, columns.saturating_sub(indent.len())) {
+                let _ = writeln!(out, "{indent}{}", self.settings.palette.dim(line));
+            }
+            let room = columns.saturating_sub(indent.len() + 4).max(20);
+            for line in section.lines.iter().take(MOST_LINES) {
+                let line = self.clean(line);
+                let lines = wrap(&cut(&line, 3 * room, self.settings.symbols.ellipsis), room);
+                let _ = writeln!(out, "{indent}  {}", lines.join(&format!("\n{indent}    ")));
+            }
+            if section.lines.len() > MOST_LINES {
+                let more = section.lines.len() - MOST_LINES;
+                let ellipsis = self.settings.symbols.ellipsis;
+                let _ = writeln!(out, "{indent}  {ellipsis} and {more} more (--format json lists all)");
+            }
+        }
+    }
+
+    fn confusion(&self, out: &mut String) {
+        let Some(matrix) = &self.coverage.confusion else {
+            let _ = writeln!(
+                out,
+                "\n  {}",
+                self.settings.palette.dim("No stored results show which tools are taken for others.")
+            );
+            return;
+        };
+        let answers = usize::try_from(matrix.answers).unwrap_or(usize::MAX);
+        let title = format!(
+            "Confusion in {} of {}",
+            counted(answers, "answer", "answers"),
+            counted(matrix.results, "result", "results")
+        );
+        let _ = writeln!(out, "\n{}", self.settings.palette.bold(title));
+        if answers > 0 && matrix.worst.is_empty() {
+            let _ = writeln!(out, "  {} no tool was called in place of another", self.mark(State::Whole));
+        } else if answers > 0 {
+            self.pairs(matrix, out);
+            self.matrix(matrix, out);
+        }
+        let left_out = left_out(&matrix.left_out);
+        if !left_out.is_empty() {
+            let lines = wrap(&format!("left out: {}", left_out.join("; ")), self.settings.columns.saturating_sub(2));
+            let _ = writeln!(out, "\n  {}", self.settings.palette.dim(lines.join("\n    ")));
+        }
+    }
+
+    /// Lists what was called in place of something else, the worst first.
+    fn pairs(&self, matrix: &ConfusionMatrix, out: &mut String) {
+        let shown = &matrix.worst[..matrix.worst.len().min(MOST_PAIRS)];
+        let names = |name: &str| self.clean(shown_tool(name));
+        let arrow = self.settings.symbols.arrow;
+        let has_map = self.coverage.overlap_map_version.is_some();
+        let note = if has_map { "  not declared" } else { "" };
+        let fixed = 2 + 1 + width(arrow) + 1 + GAP + 5 + GAP + 4 + note.len();
+        let room = (self.settings.columns.saturating_sub(fixed) / 2).max(SHORTEST_NAME);
+        let widest = |name: fn(&karat_core::coverage::ConfusedPair) -> &str, title: &str| {
+            let all = shown.iter().map(|pair| width(&names(name(pair))));
+            all.chain([width(title)]).max().unwrap_or_default().min(room)
+        };
+        let expected = widest(|pair| &pair.expected, "expected");
+        let called = widest(|pair| &pair.called, "called instead");
+        let _ = writeln!(
+            out,
+            "  {}",
+            self.settings.palette.dim(format_args!(
+                "{}{}{}  times  rate",
+                pad("expected", expected),
+                " ".repeat(width(arrow) + 2),
+                pad("called instead", called)
+            ))
+        );
+        let ellipsis = self.settings.symbols.ellipsis;
+        for pair in shown {
+            let cell = |name: &str, room: usize| pad(&cut_middle(&names(name), room, ellipsis), room);
+            let rate = percent(pair.rate);
+            let is_between_tools = [&pair.expected, &pair.called].iter().all(|name| *name != karat_core::case::NO_TOOL);
+            let note = if has_map && !pair.declared && is_between_tools { note } else { "" };
+            let _ = writeln!(
+                out,
+                "  {} {arrow} {}  {:>5}  {rate:>4}{}",
+                cell(&pair.expected, expected),
+                cell(&pair.called, called),
+                pair.count,
+                self.settings.palette.doubtful(note)
+            );
+        }
+        self.more(matrix.worst.len(), MOST_PAIRS, out);
+    }
+
+    /// Lays out the matrix where it is small; a pair is told by its line already.
+    fn matrix(&self, matrix: &ConfusionMatrix, out: &mut String) {
+        let tools = matrix.tools();
+        if matrix.worst.len() < 2 || tools.len() > MOST_COLUMNS {
+            return;
+        }
+        let cells: Vec<Vec<String>> = tools
+            .iter()
+            .map(|expected| {
+                let count = |called: &&str| match matrix.count(expected, called) {
+                    0 => ".".to_owned(),
+                    count => count.to_string(),
+                };
+                tools.iter().map(count).collect()
+            })
+            .collect();
+        let cell = cells.iter().flatten().map(String::len).max().unwrap_or(1).max(3);
+        let room = self.settings.columns.saturating_sub(6 + (cell + GAP) * tools.len());
+        if room < SHORTEST_NAME {
+            return;
+        }
+        let names: Vec<String> = tools.iter().map(|tool| self.clean(shown_tool(tool))).collect();
+        let title = "expected, by number of what was called";
+        let label = names.iter().map(|name| width(name)).max().unwrap_or_default().max(8).min(room);
+        let _ = writeln!(out, "\n  {}", self.settings.palette.dim(title));
+        let mut heads = " ".repeat(label + 5);
+        for number in 1..=tools.len() {
+            let _ = write!(heads, "{number:>width$}", width = cell + GAP);
+        }
+        let _ = writeln!(out, "{heads}");
+        for (place, (name, row)) in names.iter().zip(&cells).enumerate() {
+            // What was only called where it was not expected has a column, but nothing in its row.
+            if row.iter().all(|cell| cell == ".") {
+                continue;
+            }
+            let name = pad(&cut_middle(name, label, self.settings.symbols.ellipsis), label);
+            let mut line = format!("  {} {name} ", place + 1);
+            for (column, text) in row.iter().enumerate() {
+                let fill = " ".repeat((cell + GAP).saturating_sub(text.len()));
+                let painted = match (text.as_str(), place == column) {
+                    (".", _) => self.settings.palette.dim(text),
+                    (_, true) => self.settings.palette.good(text),
+                    (_, false) => self.settings.palette.bad(text),
+                };
+                let _ = write!(line, "{fill}{painted}");
+            }
+            let _ = writeln!(out, "{line}");
+        }
+    }
+}
+
+fn part(part: Part) -> String {
+    format!("{}/{}", part.count, part.of)
+}
+
+fn amount(amount: Amount) -> String {
+    format!("{}/{}", amount.count, amount.wanted)
+}
+
+/// The tools, each with its numbers.
+struct Table<'t> {
+    page: &'t Page<'t>,
+    tools: &'t [&'t ToolCoverage],
+    columns: Vec<Column>,
+}
+
+/// One number of each tool.
+struct Column {
+    /// Two lines.
+    head: [&'static str; 2],
+    /// For each tool its number, and whether it is enough.
+    cells: Vec<(String, bool)>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        let heads = self.head.iter().map(|head| head.len());
+        heads.chain(self.cells.iter().map(|(text, _)| text.len())).max().unwrap_or_default()
+    }
+}
+
+impl<'t> Table<'t> {
+    fn new(page: &'t Page<'t>, tools: &'t [&'t ToolCoverage]) -> Self {
+        let amounts = |head, of: fn(&ToolCoverage) -> Amount| Column {
+            head,
+            cells: tools.iter().map(|tool| (amount(of(tool)), of(tool).is_enough())).collect(),
+        };
+        let parts = |head, of: fn(&ToolCoverage) -> Part| Column {
+            head,
+            cells: tools.iter().map(|tool| (part(of(tool)), of(tool).is_whole())).collect(),
+        };
+        let mut columns = vec![
+            amounts(["", "golden"], |tool| tool.golden),
+            amounts(["straight-", "forward"], |tool| tool.straightforward),
+            amounts(["ambi-", "guous"], |tool| tool.ambiguous),
+            amounts(["", "edge"], |tool| tool.edge),
+        ];
+        // A map that declares nothing of these tools would fill columns with zeros.
+        if tools.iter().any(|tool| tool.overlaps.of > 0) {
+            columns.push(parts(["over-", "laps"], |tool| tool.overlaps));
+        }
+        if tools.iter().any(|tool| tool.clusters.of > 0) {
+            columns.push(parts(["clus-", "ters"], |tool| tool.clusters));
+        }
+        if tools.iter().any(|tool| !tool.stale_files.is_empty()) {
+            let stale = |tool: &&ToolCoverage| match tool.stale_files.len() {
+                0 => (String::new(), true),
+                count => (count.to_string(), false),
+            };
+            columns.push(Column { head: ["", "stale"], cells: tools.iter().map(stale).collect() });
+        }
+        Self { page, tools, columns }
+    }
+
+    fn write(&self, out: &mut String) {
+        let settings = self.page.settings;
+        let mark = self.page.mark_width();
+        let widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        let taken = 2 + mark + 1 + widths.iter().map(|width| width + GAP).sum::<usize>();
+        let names: Vec<String> = self.tools.iter().map(|tool| self.page.clean(&tool.name)).collect();
+        let longest = names.iter().map(|name| width(name)).max().unwrap_or_default();
+        let room = settings.columns.saturating_sub(taken).max(SHORTEST_NAME);
+        let label = longest.max(4).min(room);
+        // Above tools without a number there is nothing to name.
+        let heads = if self.tools.iter().all(|tool| tool.never_tested) { &[][..] } else { &["", "tool"] };
+        for (line, title) in heads.iter().enumerate() {
+            let mut head = format!("{}{}", " ".repeat(3 + mark), pad(title, label));
+            for (column, width) in self.columns.iter().zip(&widths) {
+                let _ = write!(head, "{:>width$}", column.head[line], width = width + GAP);
+            }
+            let _ = writeln!(out, "{}", settings.palette.dim(head.trim_end()));
+        }
+        for (place, (tool, name)) in self.tools.iter().zip(&names).enumerate() {
+            let state = if tool.never_tested { State::Missing } else { State::Partial };
+            let name = pad(&cut_middle(name, label, settings.symbols.ellipsis), label);
+            let mut line = format!("  {} {name}", self.page.mark(state));
+            if tool.never_tested {
+                let _ = writeln!(out, "{line}  {}", settings.palette.bad("never tested"));
+                continue;
+            }
+            for (column, width) in self.columns.iter().zip(&widths) {
+                let (text, is_enough) = &column.cells[place];
+                let fill = " ".repeat(GAP + width - text.len());
+                let text = if *is_enough { text.clone() } else { settings.palette.doubtful(text) };
+                let _ = write!(line, "{fill}{text}");
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Coverage, for the terminal and as a page.
+
+use karat_core::case::Expectation;
+use karat_core::confusion::{LeftOut, MeasuredConfusion};
+use karat_core::coverage::{Coverage, Requirement};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
+use karat_core::source::Position;
+use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, coverage_page, coverage_text};
+
+fn registry(names: impl IntoIterator<Item = String>) -> Registry {
+    Registry::of(names.into_iter().map(|name| Tool { name, ..Tool::default() }))
+}
+
+fn broken() -> Registry {
+    let mut registry = registry(["a".to_owned()]);
+    let place = ToolPlace { source: "tools.ts".to_owned(), position: Some(Position { line: 3, column: 7 }) };
+    registry.add_gap(Gap { kind: GapKind::Broken, place, what: "expected `}`".to_owned() });
+    registry
+}
+
+fn settings(symbols: Symbols) -> ConsoleSettings {
+    ConsoleSettings { columns: 80, symbols, palette: Palette { color: false }, verbosity: Verbosity::Normal }
+}
+
+/// Every tool is taken for the next one, the first most often.
+fn confused(tools: usize) -> MeasuredConfusion {
+    let mut measured = MeasuredConfusion { results: 1, ..MeasuredConfusion::default() };
+    for tool in 0..tools {
+        let expect = Expectation { tools_called: Some(vec![format!("tool_{tool}")]), ..Expectation::default() };
+        for _ in 0..tools - tool {
+            measured.confusion.add(&expect, &[format!("tool_{}", (tool + 1) % tools)]);
+        }
+    }
+    measured
+}
+
+#[test]
+fn a_registry_that_was_not_read_whole_is_told_first() {
+    let mut coverage = Coverage::of(&broken(), None, &[], None);
+    coverage.require(&[Requirement::Tested]);
+    insta::assert_snapshot!(coverage_text(&coverage, settings(Symbols::ASCII)), @"
+    Coverage of at least 1 tool by 0 eval files, 0 cases
+
+      ERR  tested    0/1  tools that a case is for or expects
+      warn golden    0/1  tools with 5 golden cases or more
+      warn labeled   0/1  tools with enough labeled cases of each difficulty
+      -    overlaps       there is no overlap map
+      -    clusters       there is no overlap map
+      -    fresh          there are no eval files
+      -    known          there are no eval files
+
+      FAIL a     never tested
+
+      ERR  1 part of the registry could not be read
+           there may be more tools, so the wanted numbers are the least there can be
+             tools.ts:3:7: expected `}`
+
+      ERR  1 tool is never tested
+           write a golden file for each
+             a
+
+      No stored results show which tools are taken for others.
+    ");
+    let page = coverage_page(&coverage).expect("a page");
+    assert!(page.contains("Coverage of at least 1 tool"));
+    assert!(page.contains("tools.ts:3:7: expected `}`"));
+    assert!(page.contains("not known"));
+}
+
+#[test]
+fn what_was_left_out_of_the_confusion_is_said() {
+    let left_out = LeftOut { changed_results: 1, without_answer: 2, without_expectation: 1, ..LeftOut::default() };
+    let measured = MeasuredConfusion { left_out, ..confused(3) };
+    let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
+    let coverage = Coverage::of(&registry, None, &[], Some(&measured));
+    let text = coverage_text(&coverage, settings(Symbols::UNICODE));
+    let (_, confusion) = text.split_once("Confusion").expect("a confusion");
+    insta::assert_snapshot!(confusion, @"
+    in 6 answers of 1 result
+     expected   called instead  times  rate
+     tool_0   → tool_1              3  100%
+     tool_1   → tool_2              2  100%
+     tool_2   → tool_0              1  100%
+
+     expected, by number of what was called
+                    1    2    3
+     1 tool_0       .    3    .
+     2 tool_1       .    .    2
+     3 tool_2       1    .    .
+
+     left out: 1 result was made with another version of the eval file; 2 answers
+       never came; 1 answer was to cases that expect nothing of the tools
+    ");
+}
+
+/// Five hundred tools are no grid of five hundred by five hundred.
+#[test]
+fn a_large_matrix_shows_the_worst_pairs() {
+    let registry = registry((0..500).map(|tool| format!("tool_{tool}")));
+    let coverage = Coverage::of(&registry, None, &[], Some(&confused(500)));
+    let page = coverage_page(&coverage).expect("a page");
+    let (_, matrix) = page.split_once("<table class=\"heat\">").expect("a matrix");
+    assert!(matrix.contains("tool_0<") && !matrix.contains("tool_400<"));
+    assert!(matrix.matches("<tr>").count() <= 25, "{}", matrix.matches("<tr>").count());
+    assert!(page.contains("476 more are not"), "the tools that are not shown are counted");
+    assert_eq!(page.matches("never tested</span>").count(), 500);
+    let text = coverage_text(&coverage, settings(Symbols::UNICODE));
+    assert!(text.contains("… and 480 more") && text.contains("… and 490 more"), "{text}");
+    assert!(text.lines().count() < 60, "{text}");
+}
