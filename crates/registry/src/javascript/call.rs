@@ -220,13 +220,11 @@ fn array_method(array: &Rc<Array>, method: &str, arguments: &[Located], place: P
                 if matches!(item.value, Value::Undefined | Value::Null) {
                     continue;
                 }
-                match item.value.to_js_text() {
-                    Some(text) => whole.push(&text),
-                    None => {
-                        let unknown = why_not(item, "it is put together from something that is no text");
-                        return Some(Unknown { primitive: true, ..unknown }.into());
-                    }
-                }
+                let Some(text) = item.value.to_js_text() else {
+                    let unknown = why_not(item, "it is put together from something that is no text");
+                    return Some(Unknown { primitive: true, ..unknown }.into());
+                };
+                whole.push(&text);
             }
             Some(limited(whole, place))
         }

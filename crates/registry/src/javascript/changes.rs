@@ -3,7 +3,7 @@
 use oxc_ast::AstKind;
 use oxc_ast::ast::{Expression, UnaryOperator};
 use oxc_semantic::{NodeId, Semantic, SymbolId};
-use oxc_span::{GetSpan as _, Span};
+use oxc_span::GetSpan as _;
 
 use super::syntax::Change;
 
@@ -90,13 +90,8 @@ fn change(semantic: &Semantic<'_>, name: NodeId) -> Option<Change> {
                     let changing = matches!(keys.pop(), Some(Some(method)) if CHANGING.contains(&method.as_str()));
                     return if changing { found(keys.into_iter().next()) } else { None };
                 }
-                return if changes_first(&call.callee)
-                    && is_first(call.arguments.first().map(|first| first.span()), inner)
-                {
-                    found(keys.into_iter().next())
-                } else {
-                    None
-                };
+                let is_first = call.arguments.first().is_some_and(|first| first.span() == inner);
+                return if is_first && changes_first(&call.callee) { found(keys.into_iter().next()) } else { None };
             }
             _ => return None,
         }
@@ -107,8 +102,4 @@ fn change(semantic: &Semantic<'_>, name: NodeId) -> Option<Change> {
 fn changes_first(callee: &Expression<'_>) -> bool {
     let Expression::StaticMemberExpression(member) = callee else { return false };
     member.object.is_specific_id("Object") && CHANGING_FIRST.contains(&member.property.name.as_str())
-}
-
-fn is_first(first: Option<Span>, inner: Span) -> bool {
-    first == Some(inner)
 }

@@ -237,12 +237,7 @@ impl Collector {
             }
             // Many things have a method `tool`; those of servers take a name, and a handler at the end.
             ("tool", [name, ..]) if ends_with_function => {
-                let is_name = match &name.value {
-                    Value::Text(_) => true,
-                    Value::Unknown(_) => true,
-                    _ => false,
-                };
-                if is_name {
+                if let Value::Text(_) | Value::Unknown(_) = name.value {
                     self.named(&positional(&arguments), "name", place);
                 }
             }

@@ -103,15 +103,12 @@ impl Evaluator {
                 }
                 Item::Spread(value) => {
                     let value = self.evaluate(module, value);
-                    match &value.value {
-                        Value::Array(inner) => {
-                            array.items.extend(inner.items.iter().cloned());
-                            array.open = array.open.or_else(|| inner.open.clone());
-                        }
-                        _ => {
-                            array.open =
-                                array.open.or_else(|| Some(why_not(&value, "it is no list that karat can read")))
-                        }
+                    if let Value::Array(inner) = &value.value {
+                        array.items.extend(inner.items.iter().cloned());
+                        array.open = array.open.or_else(|| inner.open.clone());
+                    } else {
+                        let why = why_not(&value, "it is no list that karat can read");
+                        array.open = array.open.or(Some(why));
                     }
                 }
             }

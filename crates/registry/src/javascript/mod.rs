@@ -47,8 +47,8 @@ pub(crate) fn is_source(path: &Path) -> bool {
 
 /// Tells whether a file in a folder of tools is one: `*.tool.ts` and the like.
 pub(crate) fn is_tool_file(path: &Path) -> bool {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
-    is_source(path) && stem.is_some_and(|stem| stem.ends_with(".tool") && stem.len() > ".tool".len())
+    let stem = path.file_stem().map(Path::new);
+    is_source(path) && stem.and_then(Path::extension).is_some_and(|inner| inner.eq_ignore_ascii_case("tool"))
 }
 
 /// Reads the tools that files export or register, in their order, as one registry; places are named relative to

@@ -11,9 +11,8 @@ pub(super) fn positional(arguments: &[Located]) -> Object {
     }
     // A description that is unknown is one all the same, where something stands that is neither schema nor handler.
     let describes = |argument: &&Located| match &argument.value {
-        Value::Text(_) => true,
+        Value::Text(_) | Value::Global(_) => true,
         Value::Unknown(unknown) => unknown.primitive,
-        Value::Global(_) => true,
         _ => false,
     };
     if let Some(description) = rest.next_if(describes) {
@@ -25,14 +24,11 @@ pub(super) fn positional(arguments: &[Located]) -> Object {
                 || fields.entries().iter().any(|(_, field)| matches!(field.value, Value::Zod(_)))
                 || fields.has("type")
         }
-        Value::Zod(_) => true,
-        Value::Unknown(_) | Value::Package(..) => true,
+        Value::Zod(_) | Value::Unknown(_) | Value::Package(..) => true,
         _ => false,
     });
-    match schema {
-        Some(schema) => object.set("inputSchema".to_owned(), as_fields(schema)),
-        None if rest.peek().is_some_and(|next| matches!(next.value, Value::Object(_))) => {}
-        None => {}
+    if let Some(schema) = schema {
+        object.set("inputSchema".to_owned(), as_fields(schema));
     }
     object
 }

@@ -39,7 +39,6 @@ fn make(evaluator: &mut Evaluator, names: &[&str], arguments: &[Located], place:
     };
     let kind = match *names {
         ["string"] => Kind::Text(TextChecks::default()),
-        ["iso", name] => Kind::Text(format(TextChecks::default(), name, arguments)?),
         ["number"] => Kind::Number(NumberChecks::default()),
         ["int"] => return number(-SAFE, SAFE, true),
         ["int32"] => return number(-2_147_483_648.0, 2_147_483_647.0, true),
@@ -114,7 +113,7 @@ fn make(evaluator: &mut Evaluator, names: &[&str], arguments: &[Located], place:
             let returned = evaluator.evaluate(*module, returned);
             return Some(Zod::wrapped(&inner(&returned), Wrapper::Lazy));
         }
-        [name] => Kind::Text(format(TextChecks::default(), name, arguments)?),
+        [name] | ["iso", name] => Kind::Text(format(TextChecks::default(), name, arguments)?),
         _ => return None,
     };
     Some(Zod::new(kind))

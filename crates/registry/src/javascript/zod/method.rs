@@ -36,15 +36,13 @@ pub(in crate::javascript) fn method(
             let kind = |size| Kind::Array { element: Rc::clone(element), size };
             size.map_or_else(Zod::unknown, |size| zod.with(kind(size)))
         }),
-        Kind::Tuple { items, rest, size } => match name {
-            "rest" => arguments
-                .first()
-                .map(|rest| Zod::new(Kind::Tuple { items: items.clone(), rest: Some(inner(rest)), size: *size })),
-            _ => {
-                let kind = |size| Kind::Tuple { items: items.clone(), rest: rest.clone(), size };
-                sized(*size, name, arguments).map(|size| size.map_or_else(Zod::unknown, |size| zod.with(kind(size))))
-            }
-        },
+        Kind::Tuple { items, size, .. } if name == "rest" => arguments
+            .first()
+            .map(|rest| Zod::new(Kind::Tuple { items: items.clone(), rest: Some(inner(rest)), size: *size })),
+        Kind::Tuple { items, rest, size } => sized(*size, name, arguments).map(|size| {
+            let kind = |size| Kind::Tuple { items: items.clone(), rest: rest.clone(), size };
+            size.map_or_else(Zod::unknown, |size| zod.with(kind(size)))
+        }),
         Kind::Object { shape, rest } => object(zod, shape, rest, name, arguments),
         Kind::Enum(values) => chosen(values, name, arguments),
         _ => None,
@@ -146,7 +144,8 @@ fn text(mut checks: TextChecks, name: &str, arguments: &[Located]) -> Option<Res
     }
     let mut pattern = |format: &str, pattern: Result<String, Unknown>| {
         Some(pattern.map(|pattern| {
-            if !checks.patterns.contains(&pattern) {
+            // zod's own patterns are there once; of those that people write each is another one.
+            if !(format.ends_with("case") && checks.patterns.contains(&pattern)) {
                 checks.patterns.push(pattern);
             }
             checks.format = Some(format.to_owned());
@@ -239,7 +238,7 @@ pub(super) fn format(mut checks: TextChecks, name: &str, arguments: &[Located]) 
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if "[]{}()*+?.,\\^$|#".contains(character) || character.is_whitespace() {
+        if "[]{}()*+?.\\^$|".contains(character) {
             out.push('\\');
         }
         out.push(character);

@@ -15,7 +15,7 @@ pub(in crate::javascript) fn render(zod: &Zod, unknown: &mut Vec<Unknown>) -> Ma
     match &zod.kind {
         Kind::Text(checks) => own = text(checks),
         Kind::Number(checks) => own = number(checks),
-        Kind::Plain(map) => own = map.clone(),
+        Kind::Plain(map) => own.clone_from(map),
         Kind::Enum(values) => own = listed(values, "enum"),
         Kind::Literal(values) => own = literal(values),
         Kind::Array { element, size } => {
