@@ -3,6 +3,7 @@
 //! Owns the reading of tool definitions and the connections to MCP servers, and must never run a project's source to
 //! find its tools.
 
+mod javascript;
 mod json;
 mod mcp;
 mod source;

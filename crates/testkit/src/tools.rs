@@ -20,6 +20,8 @@ pub enum TestTool {
     ServerEverything,
     /// An MCP server that reads and writes files below the folders it is given.
     ServerFilesystem,
+    /// A bundler that turns TypeScript into what Node runs; beside it stands zod.
+    Esbuild,
     /// A proxy that speaks the chat protocols of many providers, with models that only pretend.
     Litellm,
 }
@@ -38,6 +40,7 @@ impl TestTool {
                 Some("node"),
                 "npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
             ),
+            Self::Esbuild => ("esbuild", None, "npm/node_modules/esbuild/bin/esbuild"),
             Self::Litellm => ("litellm[proxy]", None, "python/bin/litellm"),
         };
         let path = folder().join(path);

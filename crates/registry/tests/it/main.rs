@@ -1,4 +1,4 @@
-//! Live MCP servers: real ones that nobody here wrote, and rude ones.
+//! Live MCP servers, real ones that nobody here wrote and rude ones; tools in sources.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
@@ -6,6 +6,7 @@
 mod everything;
 mod filesystem;
 mod http;
+mod javascript;
 mod processes;
 mod rude;
 mod support;

@@ -1,0 +1,273 @@
+//! The tools among what modules export and register.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::rc::Rc;
+
+use karat_core::registry::{Gap, GapKind, Registry};
+
+use super::call::BUILDERS;
+use super::definition::{self, has_function, has_marks, has_schema, unwrapped};
+use super::evaluate::{Evaluator, why_not};
+use super::modules::Target;
+use super::positional::{as_fields, positional};
+use super::syntax::{Expr, ExprKind};
+use super::value::{Array, Built, Located, ModuleId, Object, Place, Unknown, Value};
+use super::zod;
+
+/// Deeper than anybody groups tools.
+const DEEPEST: usize = 16;
+
+/// Gathers tools into a registry.
+pub(super) struct Collector {
+    evaluator: Evaluator,
+    registry: Registry,
+    /// Definitions that were read, so that one that is exported twice is one tool.
+    seen: HashSet<Place>,
+    namespaces: HashSet<ModuleId>,
+    followed: HashSet<ModuleId>,
+    gaps: Vec<Gap>,
+}
+
+impl Collector {
+    pub(super) fn new(evaluator: Evaluator) -> Self {
+        Self {
+            evaluator,
+            registry: Registry::default(),
+            seen: HashSet::new(),
+            namespaces: HashSet::new(),
+            followed: HashSet::new(),
+            gaps: Vec::new(),
+        }
+    }
+
+    /// Reads all that a file exports and registers; one that cannot be read has become a gap.
+    pub(super) fn file(&mut self, path: &Path) {
+        if let Some(module) = self.evaluator.modules.load(path) {
+            self.namespace(module, 0);
+            self.registrations(module);
+        }
+    }
+
+    /// Returns the registry, with what is wrong with the files before what is unknown of them.
+    pub(super) fn finish(mut self) -> Registry {
+        let mut gaps = std::mem::take(&mut self.evaluator.modules.gaps);
+        gaps.append(&mut self.gaps);
+        gaps.sort_by(|left, right| left.place.cmp(&right.place).then_with(|| left.what.cmp(&right.what)));
+        gaps.dedup();
+        for gap in gaps {
+            self.registry.add_gap(gap);
+        }
+        self.registry
+    }
+
+    fn namespace(&mut self, module: ModuleId, depth: usize) {
+        if !self.namespaces.insert(module) {
+            return;
+        }
+        let table = self.evaluator.table(module);
+        for exported in &table.names {
+            let value = self.evaluator.exported(exported);
+            self.value(&exported.name, &value, true, depth);
+        }
+        for unknown in &table.open {
+            self.gap(unknown);
+        }
+        let file = self.evaluator.modules.get(module);
+        if let Some(whole) = &file.commonjs {
+            let whole = self.evaluator.evaluate(module, whole);
+            self.value("default", &whole, true, depth);
+        }
+    }
+
+    /// Takes the tools out of a value that has a name: as an export, or as a property of one.
+    fn value(&mut self, name: &str, located: &Located, is_export: bool, depth: usize) {
+        if depth > DEEPEST {
+            return;
+        }
+        match &located.value {
+            Value::Built(built) => self.built(name, built, located.place),
+            Value::Object(object) => {
+                if let Some((inner, place)) = unwrapped(object) {
+                    self.named(inner, "name", place);
+                } else if is_tool(object) {
+                    self.named(object, "name", located.place);
+                } else {
+                    self.container(name, object, depth);
+                }
+            }
+            Value::Array(array) => self.list(name, array, depth),
+            Value::Namespace(module) => self.namespace(*module, depth + 1),
+            Value::Package(package, path) if is_export => {
+                let is_builder = path.last().is_some_and(|name| BUILDERS.contains(&name.as_str()));
+                if !zod::is_zod(package) && !is_builder {
+                    self.gap(&why_not(located, ""));
+                }
+            }
+            Value::Unknown(unknown) if !unknown.primitive => self.gap(unknown),
+            _ => {}
+        }
+    }
+
+    fn list(&mut self, name: &str, array: &Rc<Array>, depth: usize) {
+        let holds_tools = array.items.iter().any(looks_like_tool);
+        for item in &array.items {
+            // A list without tools may hold anything, and what is unknown in it is nobody's concern.
+            if holds_tools || is_toolish(name) || !matches!(item.value, Value::Unknown(_)) {
+                self.value(name, item, false, depth + 1);
+            }
+        }
+        if let Some(unknown) = &array.open
+            && (holds_tools || is_toolish(name))
+        {
+            self.gap(unknown);
+        }
+    }
+
+    /// Reads an object of tools, in which keys are names.
+    fn container(&mut self, name: &str, object: &Rc<Object>, depth: usize) {
+        let holds_tools = object.entries().iter().any(|(_, value)| looks_like_tool(value)) || is_toolish(name);
+        for (key, value) in object.entries() {
+            match &value.value {
+                Value::Object(inner) if !inner.has("name") && is_nameless_tool(inner, holds_tools) => {
+                    self.tool(key.to_owned(), inner, value.place);
+                }
+                Value::Unknown(_) if !holds_tools => {}
+                _ => self.value(key, value, false, depth + 1),
+            }
+        }
+        if let Some(unknown) = &object.open
+            && holds_tools
+        {
+            self.gap(unknown);
+        }
+    }
+
+    fn built(&mut self, name: &str, built: &Built, place: Place) {
+        let has_name = built.object.has(built.name_key) || built.object.open.is_some();
+        if has_name {
+            self.named(&built.object, built.name_key, place);
+        } else if name == "default" {
+            let why = "the tool has no name of its own, and a default export gives it none";
+            self.gap(&Unknown { place, why: why.into(), primitive: false });
+        } else {
+            self.tool(name.to_owned(), &built.object, place);
+        }
+    }
+
+    /// Reads a definition that says its name.
+    fn named(&mut self, object: &Object, key: &str, place: Place) {
+        let Some(value) = object.read(key) else { return };
+        match value.to_text() {
+            Some(name) if !name.is_empty() => self.tool(name, object, place),
+            Some(_) => self.gap(&Unknown { place, why: "the tool's name is empty".into(), primitive: false }),
+            None => {
+                let unknown = why_not(&value, "it is no text that karat can read");
+                let why = format!("the tool's name is not known: {}", unknown.why);
+                self.gap(&Unknown { why: why.into(), ..unknown });
+            }
+        }
+    }
+
+    fn tool(&mut self, name: String, object: &Object, place: Place) {
+        if !self.seen.insert(place) {
+            return;
+        }
+        let tool = definition::read(name, object, place, &self.evaluator.modules);
+        let place = self.evaluator.modules.place(place);
+        let name = tool.name.clone();
+        if let Err(first) = self.registry.add(tool) {
+            let other = first.place.as_ref().map(ToString::to_string).unwrap_or_default();
+            let what = format!("the name '{name}' is taken by the tool at {other}");
+            self.gaps.push(Gap { kind: GapKind::Broken, place, what });
+        }
+    }
+
+    fn gap(&mut self, unknown: &Unknown) {
+        let place = self.evaluator.modules.place(unknown.place);
+        self.gaps.push(Gap { kind: GapKind::Unknown, place, what: unknown.why.to_string() });
+    }
+
+    /// Reads the calls that give a server its tools, also in modules whose functions are called.
+    fn registrations(&mut self, module: ModuleId) {
+        if !self.followed.insert(module) {
+            return;
+        }
+        let file = self.evaluator.modules.get(module);
+        for call in &file.registrations {
+            self.registration(module, call);
+        }
+        for specifier in &file.followed {
+            if let Target::Module(target) = self.evaluator.modules.follow(module, specifier) {
+                self.registrations(target);
+            }
+        }
+    }
+
+    fn registration(&mut self, module: ModuleId, expression: &Expr) {
+        let ExprKind::Call(call) = &expression.kind else { return };
+        let ExprKind::Member { key, .. } = &call.callee.kind else { return };
+        let place = Place { module, offset: expression.offset };
+        let method = self.evaluator.evaluate(module, key).to_text().unwrap_or_default();
+        let arguments = self.evaluator.arguments(module, call);
+        let ends_with_function =
+            arguments.len() > 1 && arguments.last().is_some_and(|last| matches!(last.value, Value::Function(..)));
+        match (method.as_str(), arguments.as_slice()) {
+            ("addTool", [only]) => {
+                if let Value::Object(_) | Value::Built(_) | Value::Unknown(_) = only.value {
+                    self.value("default", only, false, 0);
+                }
+            }
+            ("registerTool", [name, config, ..]) => {
+                let mut object = match &config.value {
+                    Value::Object(config) => config.as_ref().clone(),
+                    // Other servers have methods of this name too.
+                    Value::Unknown(unknown) => {
+                        let mut object = Object::default();
+                        object.open(unknown);
+                        object
+                    }
+                    _ => return,
+                };
+                if let Some(schema) = object.get("inputSchema").map(as_fields) {
+                    object.set("inputSchema".to_owned(), schema);
+                }
+                object.set("name".to_owned(), name.clone());
+                self.named(&object, "name", place);
+            }
+            // Many things have a method `tool`; those of servers take a name, and a handler at the end.
+            ("tool", [name, ..]) if ends_with_function => {
+                if let Value::Text(_) | Value::Unknown(_) = name.value {
+                    self.named(&positional(&arguments), "name", place);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_tool(object: &Object) -> bool {
+    let has_name = match object.get("name") {
+        Some(name) => matches!(name.value, Value::Text(_)) || name.as_unknown().is_some(),
+        None => object.open.is_some(),
+    };
+    has_name && has_marks(object)
+}
+
+/// Tells whether an object is a tool whose name is its key.
+fn is_nameless_tool(object: &Object, among_tools: bool) -> bool {
+    has_schema(object) && (has_function(object) || among_tools && object.has("description"))
+}
+
+fn looks_like_tool(value: &Located) -> bool {
+    match &value.value {
+        Value::Built(_) => true,
+        Value::Object(object) => is_tool(object) || unwrapped(object).is_some() || is_nameless_tool(object, false),
+        _ => false,
+    }
+}
+
+/// Tells whether a name says that it stands for tools.
+fn is_toolish(name: &str) -> bool {
+    name == "default" || name.to_lowercase().contains("tool")
+}

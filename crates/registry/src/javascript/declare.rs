@@ -1,0 +1,354 @@
+//! What a file exports, declares, and registers.
+
+use oxc_ast::AstKind;
+use oxc_ast::ast::{
+    AssignmentTarget, BindingIdentifier, BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression,
+    ImportOrExportKind, ModuleExportName, Program, PropertyKey, Statement, StringLiteral, TSEnumDeclaration,
+    TSEnumMemberName, TSModuleReference, VariableDeclarator,
+};
+use oxc_semantic::{NodeId, Semantic, SymbolId};
+use oxc_span::{GetSpan as _, Span};
+
+use super::changes::changes;
+use super::lower::{Lowering, string};
+use super::syntax::{Binding, Declared, EnumMember, Export, Expr, ExprKind, Imported, Property, Specifier};
+
+/// Methods that give a server a tool.
+pub(super) const REGISTERING: [&str; 3] = ["registerTool", "tool", "addTool"];
+
+/// What a program says of itself.
+pub(super) struct Parts {
+    pub bindings: Vec<Binding>,
+    pub exports: Vec<Export>,
+    pub commonjs: Option<Expr>,
+    pub registrations: Vec<Expr>,
+    pub followed: Vec<Specifier>,
+}
+
+pub(super) fn declare<'a>(semantic: &Semantic<'a>, program: &Program<'a>) -> Parts {
+    let mut reader =
+        Reader { lowering: Lowering::new(semantic), exports: Vec::new(), whole: None, assigned: Vec::new() };
+    for statement in &program.body {
+        reader.statement(statement);
+    }
+    let (registrations, followed) = reader.calls(program);
+    let commonjs = reader.commonjs();
+    let exports = std::mem::take(&mut reader.exports);
+    // Lowering a declaration may name more variables, which then have to be lowered too.
+    let mut bindings = Vec::new();
+    while let Some(&symbol) = reader.lowering.symbols.get(bindings.len()) {
+        let binding = reader.binding(symbol);
+        bindings.push(binding);
+    }
+    Parts { bindings, exports, commonjs, registrations, followed }
+}
+
+struct Reader<'a, 's> {
+    lowering: Lowering<'a, 's>,
+    exports: Vec<Export>,
+    /// `module.exports = …`
+    whole: Option<Expr>,
+    /// `exports.name = …`
+    assigned: Vec<(String, Expr)>,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn statement(&mut self, statement: &Statement<'a>) {
+        match statement {
+            Statement::ExportAllDeclaration(all) if all.export_kind == ImportOrExportKind::Value => {
+                let specifier = specifier(&all.source);
+                self.exports.push(match &all.exported {
+                    Some(name) => Export::From { name: export_name(name), imported: Imported::Namespace, specifier },
+                    None => Export::All { specifier },
+                });
+            }
+            Statement::ExportFromDeclaration(from) if from.export_kind == ImportOrExportKind::Value => {
+                for named in from.specifiers.iter().filter(|named| named.export_kind == ImportOrExportKind::Value) {
+                    self.exports.push(Export::From {
+                        name: export_name(&named.exported),
+                        imported: Imported::Name(export_name(&named.local)),
+                        specifier: specifier(&from.source),
+                    });
+                }
+            }
+            Statement::ExportNamedDeclaration(named) if named.export_kind == ImportOrExportKind::Value => {
+                for named in named.specifiers.iter().filter(|named| named.export_kind == ImportOrExportKind::Value) {
+                    let ModuleExportName::IdentifierReference(local) = &named.local else { continue };
+                    let Some(symbol) = self.lowering.symbol(local) else { continue };
+                    self.export(export_name(&named.exported), symbol, local.span);
+                }
+            }
+            Statement::ExportDeclaration(export) => self.declaration(&export.declaration),
+            Statement::ExportDefaultDeclaration(export) => {
+                let value = match &export.declaration {
+                    ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
+                        let function = self.lowering.function(function);
+                        Some(ExprKind::Function(function.into()).at(export.span.start))
+                    }
+                    ExportDefaultDeclarationKind::ClassDeclaration(_) => Some(ExprKind::Class.at(export.span.start)),
+                    other => other.as_expression().map(|expression| self.lowering.expression(expression)),
+                };
+                self.exports.extend(value.map(|value| Export::Local { name: "default".to_owned(), value }));
+            }
+            Statement::TSExportAssignment(export) => self.whole = Some(self.lowering.expression(&export.expression)),
+            Statement::ExpressionStatement(statement) => self.assignment(&statement.expression),
+            _ => {}
+        }
+    }
+
+    fn export(&mut self, name: String, symbol: SymbolId, span: Span) {
+        let value = ExprKind::Name(self.lowering.binding(symbol)).at(span.start);
+        self.exports.push(Export::Local { name, value });
+    }
+
+    fn declaration(&mut self, declaration: &Declaration<'a>) {
+        let mut names: Vec<&BindingIdentifier<'a>> = Vec::new();
+        match declaration {
+            Declaration::VariableDeclaration(variables) => {
+                names.extend(variables.declarations.iter().flat_map(|variable| variable.id.get_binding_identifiers()));
+            }
+            Declaration::FunctionDeclaration(function) => names.extend(&function.id),
+            Declaration::ClassDeclaration(class) => names.extend(&class.id),
+            Declaration::TSEnumDeclaration(declaration) => names.push(&declaration.id),
+            _ => {}
+        }
+        for name in names {
+            if let Some(symbol) = name.symbol_id.get() {
+                self.export(name.name.as_str().to_owned(), symbol, name.span);
+            }
+        }
+    }
+
+    /// Reads `module.exports = …`, `module.exports.name = …` and `exports.name = …`.
+    fn assignment(&mut self, expression: &Expression<'a>) {
+        let Expression::AssignmentExpression(assignment) = expression else { return };
+        let AssignmentTarget::StaticMemberExpression(target) = &assignment.left else { return };
+        let name = target.property.name.as_str();
+        if name == "exports" && self.is_global(&target.object, "module") {
+            self.whole = Some(self.lowering.expression(&assignment.right));
+            // `exports = module.exports = …` and chains of it say nothing more.
+            return;
+        }
+        let of_module = match &target.object {
+            Expression::StaticMemberExpression(inner) => {
+                inner.property.name.as_str() == "exports" && self.is_global(&inner.object, "module")
+            }
+            object => self.is_global(object, "exports"),
+        };
+        if of_module {
+            let value = self.lowering.expression(&assignment.right);
+            self.assigned.push((name.to_owned(), value));
+        }
+    }
+
+    fn is_global(&self, expression: &Expression<'a>, name: &str) -> bool {
+        let Expression::Identifier(identifier) = expression else { return false };
+        identifier.name.as_str() == name && self.lowering.symbol(identifier).is_none()
+    }
+
+    fn commonjs(&mut self) -> Option<Expr> {
+        let whole = self.whole.take();
+        if self.assigned.is_empty() {
+            return whole;
+        }
+        let offset = whole.as_ref().map_or(0, |whole| whole.offset);
+        let named = std::mem::take(&mut self.assigned)
+            .into_iter()
+            .map(|(name, value)| Property::Value { key: ExprKind::Text(name.as_str().into()).at(value.offset), value });
+        Some(ExprKind::Object(whole.map(Property::Spread).into_iter().chain(named).collect()).at(offset))
+    }
+
+    /// Finds the calls that may register tools, and the modules whose functions are called.
+    fn calls(&mut self, program: &Program<'a>) -> (Vec<Expr>, Vec<Specifier>) {
+        let mut registrations = Vec::new();
+        let mut followed: Vec<Specifier> = Vec::new();
+        for statement in &program.body {
+            if let Statement::ImportDeclaration(import) = statement
+                && import.import_kind == ImportOrExportKind::Value
+                && import.specifiers.as_ref().is_none_or(|specifiers| specifiers.is_empty())
+            {
+                followed.push(specifier(&import.source));
+            }
+        }
+        for node in self.lowering.semantic.nodes().iter() {
+            let AstKind::CallExpression(call) = node.kind() else { continue };
+            match &call.callee {
+                Expression::StaticMemberExpression(member) if REGISTERING.contains(&member.property.name.as_str()) => {
+                    registrations.push(self.lowering.call(&call.callee, &call.arguments, false, call.span));
+                }
+                Expression::Identifier(name) => {
+                    let symbol = self.lowering.symbol(name);
+                    followed.extend(symbol.and_then(|symbol| self.import_source(symbol)));
+                }
+                _ => {}
+            }
+        }
+        registrations.sort_by_key(|call| call.offset);
+        followed.sort_by_key(|specifier| specifier.offset);
+        followed.dedup();
+        (registrations, followed)
+    }
+
+    fn import_source(&self, symbol: SymbolId) -> Option<Specifier> {
+        let declaration = self.lowering.semantic.scoping().symbol_declaration(symbol);
+        match self.lowering.semantic.nodes().parent_kind(declaration) {
+            AstKind::ImportDeclaration(import) => Some(specifier(&import.source)),
+            _ => None,
+        }
+    }
+
+    fn binding(&mut self, symbol: SymbolId) -> Binding {
+        let scoping = self.lowering.semantic.scoping();
+        let name = scoping.symbol_name(symbol).to_owned();
+        let declarations: Vec<NodeId> = scoping.symbol_declarations(symbol).collect();
+        let mut values = Vec::new();
+        for declaration in declarations {
+            values.extend(self.declared(symbol, declaration));
+        }
+        let offset = self.lowering.semantic.scoping().symbol_span(symbol).start;
+        let declared = match values.len() {
+            0 => Declared::Opaque("is a type", offset),
+            1 => values.remove(0),
+            _ => Declared::Opaque("is declared more than once", offset),
+        };
+        let (reassigned, changes) = changes(self.lowering.semantic, symbol);
+        Binding { name, declared, reassigned, changes }
+    }
+
+    /// Returns what a declaration gives a variable; none for types and for signatures without a body.
+    fn declared(&mut self, symbol: SymbolId, declaration: NodeId) -> Option<Declared> {
+        let nodes = self.lowering.semantic.nodes();
+        let kind = nodes.kind(declaration);
+        let offset = kind.span().start;
+        Some(match kind {
+            AstKind::VariableDeclarator(variable) => {
+                let parent = nodes.parent_kind(declaration);
+                let around = nodes.parent_kind(nodes.parent_id(declaration));
+                if let AstKind::VariableDeclaration(variables) = parent
+                    && variables.declare
+                {
+                    return Some(Declared::Opaque("is declared only", offset));
+                }
+                match around {
+                    AstKind::ForInStatement(_) | AstKind::ForOfStatement(_) | AstKind::ForStatement(_) => {
+                        Declared::Opaque("is the variable of a loop", offset)
+                    }
+                    _ => self.variable(symbol, variable),
+                }
+            }
+            AstKind::Function(function) => {
+                function.body.as_ref()?;
+                Declared::Value(ExprKind::Function(self.lowering.function(function).into()).at(offset))
+            }
+            AstKind::Class(_) => Declared::Value(ExprKind::Class.at(offset)),
+            AstKind::TSEnumDeclaration(declaration) => {
+                Declared::Enum(self.enum_members(declaration), declaration.span.start)
+            }
+            AstKind::TSEnumMember(member) => {
+                let of = nodes.ancestor_kinds(declaration).find_map(|kind| match kind {
+                    AstKind::TSEnumDeclaration(declaration) => declaration.id.symbol_id.get(),
+                    _ => None,
+                })?;
+                let name = match &member.id {
+                    TSEnumMemberName::Identifier(name) => name.name.as_str().to_owned(),
+                    TSEnumMemberName::String(name) | TSEnumMemberName::ComputedString(name) => {
+                        name.value.as_str().to_owned()
+                    }
+                    TSEnumMemberName::ComputedTemplateString(_) => return None,
+                };
+                Declared::EnumMember(self.lowering.binding(of), name)
+            }
+            AstKind::ImportSpecifier(import) => {
+                if import.import_kind == ImportOrExportKind::Type {
+                    return None;
+                }
+                self.import(declaration, Imported::Name(export_name(&import.imported)))?
+            }
+            AstKind::ImportDefaultSpecifier(_) => self.import(declaration, Imported::Name("default".to_owned()))?,
+            AstKind::ImportNamespaceSpecifier(_) => self.import(declaration, Imported::Namespace)?,
+            AstKind::TSImportEqualsDeclaration(import) => match &import.module_reference {
+                TSModuleReference::ExternalModuleReference(module) => Declared::Import {
+                    imported: Imported::Name("default".to_owned()),
+                    specifier: specifier(&module.expression),
+                },
+                _ => Declared::Opaque("is an alias of a namespace", offset),
+            },
+            AstKind::TSTypeAliasDeclaration(_) | AstKind::TSInterfaceDeclaration(_) | AstKind::TSTypeParameter(_) => {
+                return None;
+            }
+            AstKind::TSNamespaceDeclaration(_) | AstKind::TSExternalModuleDeclaration(_) => {
+                Declared::Opaque("is a namespace", offset)
+            }
+            AstKind::CatchParameter(_) => Declared::Opaque("is what was caught", offset),
+            _ => Declared::Opaque("is a parameter", offset),
+        })
+    }
+
+    fn import(&self, declaration: NodeId, imported: Imported) -> Option<Declared> {
+        let AstKind::ImportDeclaration(import) = self.lowering.semantic.nodes().parent_kind(declaration) else {
+            return None;
+        };
+        let is_value = import.import_kind == ImportOrExportKind::Value;
+        is_value.then(|| Declared::Import { imported, specifier: specifier(&import.source) })
+    }
+
+    fn variable(&mut self, symbol: SymbolId, variable: &VariableDeclarator<'a>) -> Declared {
+        let offset = variable.span.start;
+        let value = match &variable.init {
+            Some(value) => self.lowering.expression(value),
+            None => ExprKind::Undefined.at(offset),
+        };
+        match self.inside(&variable.id, symbol, value) {
+            Ok(value) => Declared::Value(value),
+            Err(_) => Declared::Opaque("is taken apart in a way that karat does not follow", offset),
+        }
+    }
+
+    /// Finds the part of a value that a pattern gives a variable; the value comes back where the pattern has not got it.
+    fn inside(&mut self, pattern: &BindingPattern<'a>, symbol: SymbolId, value: Expr) -> Result<Expr, Expr> {
+        match pattern {
+            BindingPattern::BindingIdentifier(name) if name.symbol_id.get() == Some(symbol) => Ok(value),
+            BindingPattern::ObjectPattern(object) => {
+                let holds = |pattern: &BindingPattern<'a>| pattern.get_symbol_ids().contains(&symbol);
+                let Some(property) = object.properties.iter().find(|property| holds(&property.value)) else {
+                    return Err(value);
+                };
+                let key = match &property.key {
+                    PropertyKey::StaticIdentifier(_) | PropertyKey::StringLiteral(_) => {
+                        self.lowering.key(&property.key)
+                    }
+                    _ => return Err(value),
+                };
+                let offset = value.offset;
+                let member = ExprKind::Member { object: Box::new(value), key: Box::new(key), optional: false };
+                self.inside(&property.value, symbol, member.at(offset))
+            }
+            _ => Err(value),
+        }
+    }
+
+    fn enum_members(&mut self, declaration: &TSEnumDeclaration<'a>) -> Vec<EnumMember> {
+        let member = |member: &oxc_ast::ast::TSEnumMember<'a>| EnumMember {
+            name: match &member.id {
+                TSEnumMemberName::Identifier(name) => Some(name.name.as_str().into()),
+                TSEnumMemberName::String(name) | TSEnumMemberName::ComputedString(name) => Some(string(name)),
+                TSEnumMemberName::ComputedTemplateString(_) => None,
+            },
+            initializer: member.initializer.as_ref().map(|value| self.lowering.expression(value)),
+            offset: member.span.start,
+        };
+        declaration.body.members.iter().map(member).collect()
+    }
+}
+
+fn specifier(source: &StringLiteral<'_>) -> Specifier {
+    Specifier { text: source.value.as_str().to_owned(), offset: source.span.start }
+}
+
+fn export_name(name: &ModuleExportName<'_>) -> String {
+    match name {
+        ModuleExportName::IdentifierName(name) => name.name.as_str().to_owned(),
+        ModuleExportName::IdentifierReference(name) => name.name.as_str().to_owned(),
+        ModuleExportName::StringLiteral(name) => name.value.as_str().to_owned(),
+    }
+}
