@@ -5,6 +5,7 @@
 
 mod json;
 mod mcp;
+mod python;
 mod source;
 
 pub use json::{RegistryError, read_json};
