@@ -160,6 +160,19 @@ impl Registry {
         self.gaps.push(gap);
     }
 
+    /// Adds another registry's tools and gaps; a tool whose name is taken is a gap.
+    pub fn append(&mut self, other: Self) {
+        for tool in other.tools {
+            let place = tool.place.clone();
+            if let (Err(first), Some(place)) = (self.add(tool), place) {
+                let at = first.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+                let what = format!("another tool has the name '{}' too{at}", first.name);
+                self.gaps.push(Gap { kind: GapKind::Broken, place, what });
+            }
+        }
+        self.gaps.extend(other.gaps);
+    }
+
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }

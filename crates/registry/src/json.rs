@@ -1,7 +1,7 @@
 //! Tool lists as JSON: our own shape, `OpenAI`'s, Anthropic's, and MCP's `tools/list`.
 
-use karat_core::registry::{Registry, Tool};
-use karat_core::source::{SyntaxError, parse, type_name};
+use karat_core::registry::{Registry, Tool, ToolPlace};
+use karat_core::source::{Position, locate_values, parse, type_name};
 use serde_json::{Map, Value};
 
 /// Why a tool list could not be read.
@@ -9,33 +9,67 @@ use serde_json::{Map, Value};
 pub enum RegistryError {
     #[error("{0}")]
     File(String),
-    #[error("not JSON: {}", .0.message)]
-    Syntax(SyntaxError),
+    #[error(
+        "{path} is no kind of file that karat reads tools from: a tool list (.json), a Python module (.py), a \
+         JavaScript or TypeScript barrel (.ts, .js, …), or a folder of them"
+    )]
+    NoKind { path: String },
+    #[error("the folder {path} has nothing to read tools from: looked for *.py and *.tool.ts, *.tool.js, …")]
+    EmptyFolder { path: String },
+    #[error("not JSON: {message}{}", at(.position))]
+    Syntax { message: String, position: Option<Position> },
     #[error("expected a list of tools or an object with 'tools', found {0}")]
     NoList(&'static str),
-    #[error("tool number {number} {what}")]
-    Tool { number: usize, what: String },
+    #[error("tool number {number} {what}{}", at(.position))]
+    Tool { number: usize, what: String, position: Option<Position> },
+}
+
+fn at(position: &Option<Position>) -> String {
+    position.map(|Position { line, column }| format!(" (line {line}, column {column})")).unwrap_or_default()
 }
 
 /// Reads a list of tools in any of the known shapes; keys that say nothing to karat are passed over.
-pub fn read_json(text: &str) -> Result<Registry, RegistryError> {
-    let value = parse(text).map_err(RegistryError::Syntax)?;
-    let list = tool_list(&value).ok_or(RegistryError::NoList(type_name(&value)))?;
+///
+/// `source` is what the text is called in places: a file, or a program that wrote it.
+pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
+    let value = parse(text).map_err(|error| {
+        let position = Some(Position::of(text, error.offset));
+        RegistryError::Syntax { message: error.message, position }
+    })?;
+    let (list, pointer) = tool_list(&value).ok_or(RegistryError::NoList(type_name(&value)))?;
+    let places = places(text, source, list, pointer);
     let mut registry = Registry::default();
-    for (index, entry) in list.iter().enumerate() {
-        let number = index + 1;
-        let tool = read_tool(entry).map_err(|what| RegistryError::Tool { number, what })?;
-        registry.add(tool).map_err(|first| {
-            let what = format!("has the name '{}', which another tool has too", first.name);
-            RegistryError::Tool { number, what }
-        })?;
+    for (index, (entry, (place, description_place))) in list.iter().zip(places).enumerate() {
+        let position = place.position;
+        let fails = |what: String| RegistryError::Tool { number: index + 1, what, position };
+        let mut tool = read_tool(entry).map_err(fails)?;
+        tool.description_place = description_place.filter(|_| tool.description.is_some());
+        tool.place = Some(place);
+        registry
+            .add(tool)
+            .map_err(|first| fails(format!("has the name '{}', which another tool has too", first.name)))?;
     }
     Ok(registry)
 }
 
 /// Finds the list: bare, under `tools`, or in the answer of an MCP server.
-fn tool_list(value: &Value) -> Option<&Vec<Value>> {
-    ["", "/tools", "/result/tools"].iter().find_map(|pointer| value.pointer(pointer)?.as_array())
+fn tool_list(value: &Value) -> Option<(&Vec<Value>, &'static str)> {
+    ["", "/tools", "/result/tools"].into_iter().find_map(|pointer| Some((value.pointer(pointer)?.as_array()?, pointer)))
+}
+
+/// Returns where each tool and its description stand.
+fn places(text: &str, source: &str, list: &[Value], pointer: &str) -> Vec<(ToolPlace, Option<ToolPlace>)> {
+    let pointers: Vec<String> = list
+        .iter()
+        .enumerate()
+        .flat_map(|(index, entry)| {
+            let inner = if entry.get("function").is_some_and(Value::is_object) { "/function" } else { "" };
+            [format!("{pointer}/{index}"), format!("{pointer}/{index}{inner}/description")]
+        })
+        .collect();
+    let place = |position: Option<Position>| ToolPlace { source: source.to_owned(), position };
+    let found = locate_values(text, &pointers);
+    found.chunks(2).map(|pair| (place(pair[0]), pair[1].map(|position| place(Some(position))))).collect()
 }
 
 fn read_tool(entry: &Value) -> Result<Tool, String> {
@@ -57,6 +91,9 @@ fn read_tool(entry: &Value) -> Result<Tool, String> {
     Ok(Tool {
         description: text(tool, "description").map_err(in_tool)?,
         version: text(tool, "version").map_err(in_tool)?,
+        category: text(tool, "category").map_err(in_tool)?,
+        status: text(tool, "status").map_err(in_tool)?,
+        trigger_phrases: phrases(tool).map_err(in_tool)?,
         input_schema: input_schema.cloned(),
         name,
         ..Tool::default()
@@ -68,6 +105,24 @@ fn text(tool: &Map<String, Value>, key: &str) -> Result<Option<String>, String> 
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => Err(format!("has a '{key}' that is {}, not a string", type_name(other))),
+    }
+}
+
+fn phrases(tool: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let Some((key, value)) = ["triggerPhrases", "trigger_phrases"].iter().find_map(|key| tool.get_key_value(*key))
+    else {
+        return Ok(Vec::new());
+    };
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(list) => {
+            let phrase = |phrase: &Value| {
+                let wrong = || format!("has a '{key}' that holds {}, not only strings", type_name(phrase));
+                phrase.as_str().map(str::to_owned).ok_or_else(wrong)
+            };
+            list.iter().map(phrase).collect()
+        }
+        other => Err(format!("has a '{key}' that is {}, not a list of strings", type_name(other))),
     }
 }
 
@@ -85,7 +140,7 @@ mod tests {
     #[case::anthropic(json!([{"name": "t", "description": "d", "version": "1.0.0", "input_schema": {"type": "object"}}]))]
     #[case::mcp(json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "t", "title": "T", "description": "d", "version": "1.0.0", "inputSchema": {"type": "object"}}]}}))]
     fn every_shape_gives_the_same_tool(#[case] shape: Value) {
-        let registry = read_json(&shape.to_string()).expect("reads");
+        let registry = read_json(&shape.to_string(), "tools.json").expect("reads");
         let expected = Tool {
             name: "t".to_owned(),
             description: Some("d".to_owned()),
@@ -93,17 +148,45 @@ mod tests {
             input_schema: Some(json!({"type": "object"})),
             ..Tool::default()
         };
-        assert_eq!(registry.tools(), [expected]);
+        let [tool] = registry.tools() else { panic!("one tool") };
+        let place = tool.place.as_ref().and_then(|place| place.position).expect("a place");
+        let text = shape.to_string();
+        assert!(text[place.column - 1..].starts_with('{'), "{place:?}");
+        let description = tool.description_place.as_ref().and_then(|place| place.position).expect("a place");
+        assert!(text[description.column - 1..].starts_with("\"d\""), "{description:?}");
+        assert_eq!(Tool { place: None, description_place: None, ..tool.clone() }, expected);
     }
 
     #[rstest]
-    #[case("{", "not JSON: EOF while parsing an object")]
+    #[case("{", "not JSON: EOF while parsing an object (line 1, column 2)")]
+    #[case("[\n  {]", "not JSON: key must be a string (line 2, column 4)")]
     #[case("{}", "expected a list of tools or an object with 'tools', found an object")]
-    #[case("[{}]", "tool number 1 has no 'name'")]
-    #[case(r#"[{"name": 1}]"#, "tool number 1 has a 'name' that is a number, not a string")]
-    #[case(r#"[{"name": "a"}, {"name": "a"}]"#, "tool number 2 has the name 'a', which another tool has too")]
-    #[case(r#"[{"name": "a", "parameters": []}]"#, "tool number 1 ('a') has a schema that is an array, not an object")]
+    #[case("[{}]", "tool number 1 has no 'name' (line 1, column 2)")]
+    #[case(r#"[{"name": 1}]"#, "tool number 1 has a 'name' that is a number, not a string (line 1, column 2)")]
+    #[case(
+        r#"[{"name": "a"}, {"name": "a"}]"#,
+        "tool number 2 has the name 'a', which another tool has too (line 1, column 17)"
+    )]
+    #[case(
+        r#"[{"name": "a", "parameters": []}]"#,
+        "tool number 1 ('a') has a schema that is an array, not an object (line 1, column 2)"
+    )]
     fn what_is_wrong_is_said(#[case] text: &str, #[case] message: &str) {
-        assert_eq!(read_json(text).expect_err("invalid").to_string(), message);
+        assert_eq!(read_json(text, "tools.json").expect_err("invalid").to_string(), message);
+    }
+
+    #[test]
+    fn what_our_own_shape_says_beside() {
+        let text = r#"[{"name": "a", "category": "write", "status": "deprecated", "triggerPhrases": ["do it"]},
+            {"name": "b", "trigger_phrases": ["x", "y"]}]"#;
+        let registry = read_json(text, "t.json").expect("reads");
+        let [a, b] = registry.tools() else { panic!("two tools") };
+        assert_eq!((a.category.as_deref(), a.status.as_deref()), (Some("write"), Some("deprecated")));
+        assert_eq!((a.trigger_phrases.len(), b.trigger_phrases.len()), (1, 2));
+        assert_eq!(b.place.as_ref().map(ToString::to_string).as_deref(), Some("t.json:2:13"));
+        let wrong = read_json(r#"[{"name": "a", "triggerPhrases": ["x", 1]}]"#, "t.json").expect_err("a number");
+        let message =
+            "tool number 1 ('a') has a 'triggerPhrases' that holds a number, not only strings (line 1, column 2)";
+        assert_eq!(wrong.to_string(), message);
     }
 }

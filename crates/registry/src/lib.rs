@@ -6,6 +6,7 @@
 mod javascript;
 mod json;
 mod mcp;
+mod python;
 mod source;
 
 pub use json::{RegistryError, read_json};

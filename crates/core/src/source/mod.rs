@@ -14,4 +14,4 @@ pub use decode::{
 };
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
-pub use place::{Finding, Place, Position};
+pub use place::{Finding, Place, Position, locate_values};

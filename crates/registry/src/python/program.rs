@@ -1,0 +1,201 @@
+//! The modules of a project that were read, and how they import each other.
+
+use std::collections::HashMap;
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
+
+use karat_core::registry::{Gap, GapKind, ToolPlace};
+use karat_core::source::Position;
+use ruff_python_ast::{ModModule, Stmt, StmtImport, StmtImportFrom};
+use ruff_python_parser::{Parsed, parse_module};
+use ruff_text_size::{Ranged, TextSize};
+
+use super::version::{DocstringStyle, docstring_style};
+use crate::source::shown;
+
+/// More modules than this are no set of tools.
+const MOST_MODULES: usize = 20_000;
+
+/// A place in one of the modules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Spot {
+    pub(super) module: usize,
+    pub(super) offset: usize,
+}
+
+/// A module's text and what was parsed of it.
+pub(super) struct Source {
+    path: PathBuf,
+    /// As a person names it.
+    shown: String,
+    pub(super) text: String,
+    /// Where each line begins.
+    lines: Vec<usize>,
+    /// Never dropped: a source may be nested deeper than the stack that this would take.
+    parsed: Option<ManuallyDrop<Parsed<ModModule>>>,
+    /// Whether Python keeps the indentation of its docstrings, where the project says which Python it is for.
+    pub(super) docstrings: Option<DocstringStyle>,
+}
+
+impl Source {
+    pub(super) fn body(&self) -> &[Stmt] {
+        self.parsed.as_ref().map(|parsed| parsed.suite().as_slice()).unwrap_or_default()
+    }
+
+    pub(super) fn place(&self, offset: usize) -> ToolPlace {
+        let line = self.lines.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = self.lines.get(line).copied().unwrap_or_default();
+        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count()) + 1;
+        ToolPlace { source: self.shown.clone(), position: Some(Position { line: line + 1, column }) }
+    }
+}
+
+/// All modules that were asked for, and those that they import and the project has.
+pub(super) struct Program {
+    pub(super) sources: Vec<Source>,
+    by_path: HashMap<PathBuf, usize>,
+    pub(super) gaps: Vec<Gap>,
+}
+
+impl Program {
+    /// Reads files, and the project's modules that they import.
+    pub(super) fn load(entries: &[PathBuf], base: &Path) -> Self {
+        let mut program = Self { sources: Vec::new(), by_path: HashMap::new(), gaps: Vec::new() };
+        let mut styles = HashMap::new();
+        for entry in entries {
+            program.read(entry, base, &mut styles);
+        }
+        let mut next = 0;
+        while next < program.sources.len() {
+            let (imported, missing) = program.imports(next);
+            for path in imported {
+                if !program.by_path.contains_key(&path) && program.sources.len() < MOST_MODULES {
+                    program.read(&path, base, &mut styles);
+                }
+            }
+            program.gaps.extend(missing);
+            next += 1;
+        }
+        program
+    }
+
+    fn read(&mut self, path: &Path, base: &Path, styles: &mut HashMap<PathBuf, Option<DocstringStyle>>) {
+        let shown = shown(path, base);
+        let broken = |what: String, position: Option<Position>| Gap {
+            kind: GapKind::Broken,
+            place: ToolPlace { source: shown.clone(), position },
+            what,
+        };
+        let text = match std::fs::read(path) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_owned()),
+            Err(error) => Err(format!("the file cannot be read: {error}")),
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(what) => {
+                self.gaps.push(broken(what, None));
+                String::new()
+            }
+        };
+        // As Python reads it: without a byte order mark, and every kind of line end is one character.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n").replace('\r', "\n");
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let mut source = Source {
+            path: path.to_path_buf(),
+            shown: shown.clone(),
+            lines: std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect(),
+            text,
+            parsed: None,
+            docstrings: *styles.entry(folder).or_insert_with_key(|folder| docstring_style(folder)),
+        };
+        match u32::try_from(source.text.len()).ok().map(|_| parse_module(&source.text)) {
+            Some(Ok(parsed)) => source.parsed = Some(ManuallyDrop::new(parsed)),
+            Some(Err(error)) => {
+                let place = source.place(error.location.start().to_usize());
+                self.gaps
+                    .push(broken(format!("not Python: {}", lower_first(&error.error.to_string())), place.position));
+            }
+            None => self.gaps.push(broken("the file is too large to be read".to_owned(), None)),
+        }
+        self.by_path.insert(path.to_path_buf(), self.sources.len());
+        self.sources.push(source);
+    }
+
+    /// Returns the files that a module imports and the project has, and what of its own package is missing.
+    fn imports(&self, module: usize) -> (Vec<PathBuf>, Vec<Gap>) {
+        let source = &self.sources[module];
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for statement in source.body() {
+            match statement {
+                Stmt::Import(StmtImport { names, .. }) => {
+                    found.extend(names.iter().filter_map(|name| find_module(&source.path, 0, name.name.as_str())));
+                }
+                Stmt::ImportFrom(import) => {
+                    let files = files_of(&source.path, import);
+                    if files.is_empty() && import.level > 0 {
+                        let what = format!("there is no module '{}'", import_name(import));
+                        let place = source.place(import.start().to_usize());
+                        missing.push(Gap { kind: GapKind::Broken, place, what });
+                    }
+                    found.extend(files);
+                }
+                _ => {}
+            }
+        }
+        (found, missing)
+    }
+
+    /// Returns the module that a dotted name means in another one, if the project has it.
+    pub(super) fn module(&self, from: usize, level: u32, name: &str) -> Option<usize> {
+        self.by_path.get(&find_module(&self.sources[from].path, level, name)?).copied()
+    }
+
+    pub(super) fn place(&self, spot: Spot) -> ToolPlace {
+        self.sources[spot.module].place(spot.offset)
+    }
+}
+
+pub(super) fn spot(module: usize, at: TextSize) -> Spot {
+    Spot { module, offset: at.to_usize() }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn import_name(import: &StmtImportFrom) -> String {
+    let dots = ".".repeat(import.level as usize);
+    format!("{dots}{}", import.module.as_ref().map(|module| module.as_str()).unwrap_or_default())
+}
+
+/// Returns the module that names are imported from, and those of the names that are modules themselves.
+fn files_of(path: &Path, import: &StmtImportFrom) -> Vec<PathBuf> {
+    let module = import.module.as_ref().map(|module| module.as_str()).unwrap_or_default();
+    let own = find_module(path, import.level, module);
+    let inner = import.names.iter().filter_map(|name| {
+        let dotted = if module.is_empty() { name.name.to_string() } else { format!("{module}.{}", name.name) };
+        find_module(path, import.level, &dotted)
+    });
+    own.into_iter().chain(inner).collect()
+}
+
+/// Finds a module's file: beside the importing one, above its packages, or where the dots of a relative import lead.
+fn find_module(path: &Path, level: u32, name: &str) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let roots: Vec<PathBuf> = if level == 0 {
+        let above = folder.ancestors().find(|folder| !folder.join("__init__.py").is_file());
+        [Some(folder), above].into_iter().flatten().map(Path::to_path_buf).collect()
+    } else {
+        vec![folder.ancestors().nth(level as usize - 1)?.to_path_buf()]
+    };
+    roots.into_iter().find_map(|root| {
+        let target = name.split('.').filter(|part| !part.is_empty()).fold(root, |folder, part| folder.join(part));
+        let file = target.with_file_name(format!("{}.py", target.file_name()?.to_string_lossy()));
+        let package = target.join("__init__.py");
+        if package.is_file() && package != path {
+            return Some(package);
+        }
+        (!name.is_empty() && file.is_file() && file != path).then_some(file)
+    })
+}

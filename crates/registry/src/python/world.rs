@@ -1,0 +1,184 @@
+//! What names mean, across the modules of a project.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use ruff_python_ast::{Expr, StmtClassDef, StmtFunctionDef};
+
+use super::data::Datum;
+use super::names::{Binding, Names};
+use super::program::{Program, Source};
+
+/// How many steps a name is followed: re-exports may go in circles.
+const MOST_STEPS: usize = 40;
+
+/// What an expression refers to.
+#[derive(Debug, Clone)]
+pub(super) enum Meaning<'p> {
+    /// A value that is assigned once, by the name it has in its module.
+    Value {
+        module: usize,
+        name: &'p str,
+        value: &'p Expr,
+    },
+    Function {
+        module: usize,
+        function: &'p StmtFunctionDef,
+    },
+    Class {
+        module: usize,
+        class: &'p StmtClassDef,
+    },
+    /// An attribute of a class of the project.
+    ClassMember {
+        module: usize,
+        class: &'p StmtClassDef,
+        member: String,
+    },
+    /// An attribute of a value of the project: `server.tool`
+    ValueMember {
+        module: usize,
+        value: &'p Expr,
+    },
+    Module(usize),
+    /// Something of another package, with its full name.
+    External(String),
+    /// A name that nothing binds: one of the language's own.
+    Builtin(String),
+    Unclear,
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'s> {
+    pub(super) module: usize,
+    /// Names that mean something else here than in the module.
+    pub(super) locals: Option<&'s HashSet<String>>,
+}
+
+impl Scope<'_> {
+    pub(super) fn of_module(module: usize) -> Self {
+        Self { module, locals: None }
+    }
+
+    pub(super) fn is_local(self, name: &str) -> bool {
+        self.locals.is_some_and(|locals| locals.contains(name))
+    }
+}
+
+/// The modules with what their names mean.
+pub(super) struct World<'p> {
+    pub(super) program: &'p Program,
+    names: Vec<Names<'p>>,
+    /// What named values are; none while that is being found out.
+    pub(super) known: RefCell<HashMap<(usize, &'p str), Option<Datum>>>,
+}
+
+impl<'p> World<'p> {
+    pub(super) fn new(program: &'p Program) -> Self {
+        let names = program.sources.iter().map(|source| Names::of(source.body())).collect();
+        Self { program, names, known: RefCell::default() }
+    }
+
+    pub(super) fn source(&self, module: usize) -> &'p Source {
+        &self.program.sources[module]
+    }
+
+    pub(super) fn names(&self, module: usize) -> &Names<'p> {
+        &self.names[module]
+    }
+
+    /// Returns what a name or a dotted name refers to.
+    pub(super) fn meaning(&self, scope: Scope<'_>, expression: &Expr) -> Meaning<'p> {
+        self.follow(scope, expression, MOST_STEPS)
+    }
+
+    fn follow(&self, scope: Scope<'_>, expression: &Expr, steps: usize) -> Meaning<'p> {
+        let Some(steps) = steps.checked_sub(1) else {
+            return Meaning::Unclear;
+        };
+        match expression {
+            Expr::Name(name) if scope.is_local(name.id.as_str()) => Meaning::Unclear,
+            Expr::Name(name) => self.lookup(scope.module, name.id.as_str(), steps),
+            Expr::Attribute(attribute) => {
+                let member = attribute.attr.as_str();
+                match self.follow(scope, &attribute.value, steps) {
+                    Meaning::External(dotted) => Meaning::External(format!("{dotted}.{member}")),
+                    Meaning::Module(module) => self.lookup_member(module, member, steps),
+                    Meaning::Class { module, class } => {
+                        Meaning::ClassMember { module, class, member: member.to_owned() }
+                    }
+                    Meaning::Value { module, value, .. } => Meaning::ValueMember { module, value },
+                    _ => Meaning::Unclear,
+                }
+            }
+            _ => Meaning::Unclear,
+        }
+    }
+
+    /// Returns what a module's name refers to.
+    pub(super) fn lookup_name(&self, module: usize, name: &str) -> Meaning<'p> {
+        self.lookup(module, name, MOST_STEPS)
+    }
+
+    fn lookup(&self, module: usize, name: &str, steps: usize) -> Meaning<'p> {
+        let Some(steps) = steps.checked_sub(1) else {
+            return Meaning::Unclear;
+        };
+        match self.names[module].get(name) {
+            Some(Binding::Value(value)) => {
+                // The binding's own name lives as long as the source.
+                let name = self.names[module].name(name).unwrap_or_default();
+                Meaning::Value { module, name, value }
+            }
+            Some(Binding::Function(function)) => Meaning::Function { module, function },
+            Some(Binding::Class(class)) => Meaning::Class { module, class },
+            Some(Binding::Module { dotted }) => match self.program.module(module, 0, dotted) {
+                Some(found) => Meaning::Module(found),
+                None => Meaning::External(dotted.to_owned()),
+            },
+            Some(Binding::Member { level, module: from, original }) => {
+                self.imported(module, level, from, original, steps)
+            }
+            Some(Binding::Unclear) => Meaning::Unclear,
+            None => self.through_stars(module, name, steps),
+        }
+    }
+
+    fn imported(&self, module: usize, level: u32, from: &str, original: &str, steps: usize) -> Meaning<'p> {
+        if let Some(found) = self.program.module(module, level, from)
+            && self.names[found].get(original).is_some()
+        {
+            return self.lookup(found, original, steps);
+        }
+        let dotted = if from.is_empty() { original.to_owned() } else { format!("{from}.{original}") };
+        match self.program.module(module, level, &dotted) {
+            Some(found) => Meaning::Module(found),
+            None if level == 0 => Meaning::External(dotted),
+            None => Meaning::Unclear,
+        }
+    }
+
+    /// Looks a name up that may come with all the names of another module.
+    fn through_stars(&self, module: usize, name: &str, steps: usize) -> Meaning<'p> {
+        let stars = &self.names[module].stars;
+        let mut is_open = false;
+        for (level, from) in stars.iter().rev() {
+            match self.program.module(module, *level, from) {
+                Some(found) if found != module => match self.lookup(found, name, steps) {
+                    Meaning::Builtin(_) => {}
+                    meaning => return meaning,
+                },
+                _ => is_open = true,
+            }
+        }
+        if is_open { Meaning::Unclear } else { Meaning::Builtin(name.to_owned()) }
+    }
+
+    fn lookup_member(&self, module: usize, member: &str, steps: usize) -> Meaning<'p> {
+        match self.lookup(module, member, steps) {
+            Meaning::Builtin(_) => Meaning::Unclear,
+            meaning => meaning,
+        }
+    }
+}
