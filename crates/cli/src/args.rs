@@ -1,9 +1,14 @@
 //! What can be said on the command line.
 
+mod overlap;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::overlap::{
+    OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
+};
 use crate::recordings::Replay;
 
 const EXIT_CODES: &str = "\
@@ -53,6 +58,8 @@ pub(crate) enum Verb {
     Check(CheckArgs),
     /// Compare two results: what broke, what was mended
     Diff(DiffArgs),
+    /// Show, propose and edit which tools are easily taken for each other
+    Overlap(OverlapArgs),
     /// Write a first configuration and a first eval file
     Init(InitArgs),
     /// Print the JSON Schema of a file format
@@ -235,8 +242,9 @@ pub(crate) enum RunFormat {
     Jsonl,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
+    #[default]
     Human,
     Json,
 }
@@ -309,6 +317,12 @@ pub(crate) enum SchemaName {
     Script,
     /// Files of the scripted judge
     JudgeScript,
+    /// Overlap maps
+    OverlapMap,
+    /// What overlap list prints
+    OverlapList,
+    /// What overlap suggest prints
+    OverlapSuggestions,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ mod model;
 mod overlap;
 mod printer;
 mod progress;
+mod project;
 mod recordings;
 mod registry;
 mod selection;
@@ -70,6 +71,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Run(args) => verb::run::run(&args, environment, printer),
         Verb::Check(args) => verb::check::run(&args, environment, printer),
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
+        Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

@@ -17,6 +17,7 @@ mod style;
 mod terminal_text;
 mod trials;
 
+pub use atomic::replace_file;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};

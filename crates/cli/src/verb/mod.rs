@@ -4,5 +4,6 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod init;
+pub(crate) mod overlap;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -3,6 +3,7 @@
 use karat_agents::{ChatScript, Script};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::exit::ExitStatus;
+use karat_core::overlap::OverlapMapSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
 use schemars::{Schema, schema_for};
@@ -11,6 +12,7 @@ use crate::args::{SchemaArgs, SchemaName};
 use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::verb::overlap::{ListReport, SuggestionReport};
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let schema: Schema = match args.format {
@@ -21,6 +23,9 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::RubricResult => schema_for!(RubricResult),
         SchemaName::Script => schema_for!(Script),
         SchemaName::JudgeScript => schema_for!(ChatScript),
+        SchemaName::OverlapMap => schema_for!(OverlapMapSchema),
+        SchemaName::OverlapList => schema_for!(ListReport),
+        SchemaName::OverlapSuggestions => schema_for!(SuggestionReport),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -1,11 +1,19 @@
 //! The overlap map: which tools are easily taken for each other, and which belong together.
 
 mod check;
+mod edit;
 mod read;
+mod shape;
+mod suggest;
 
 pub use check::{OVERLAP_RULES, OverlapFinding, check_overlaps};
+pub use edit::{OverlapChange, OverlapEditError, OverlapEditor};
+pub use shape::OverlapMapSchema;
+pub use suggest::{Suggestion, Suggestions, USUALLY_ALIKE, suggest};
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use crate::source::pointer_key;
 
 /// What is declared, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -72,6 +80,11 @@ impl OverlapMap {
         self.neighbours.get(tool).into_iter().flatten().map(String::as_str)
     }
 
+    /// Tells whether either of two tools declares the other.
+    pub fn are_neighbours(&self, left: &str, right: &str) -> bool {
+        self.neighbours.get(left).is_some_and(|others| others.contains(right))
+    }
+
     /// Returns all pairs of neighbours, each once, the smaller name first.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.neighbours.iter().flat_map(|(tool, others)| others.iter().map(move |other| (tool, other)));
@@ -110,7 +123,7 @@ impl OverlapMap {
     /// Returns the JSON pointer of an entry.
     pub fn entry_pointer(&self, entry: usize) -> String {
         match self.shape {
-            Shape::ByTool => format!("/{}", self.entries[entry].tool.replace('~', "~0").replace('/', "~1")),
+            Shape::ByTool => format!("/{}", pointer_key(&self.entries[entry].tool)),
             Shape::List => format!("/tools/{entry}"),
         }
     }
