@@ -20,6 +20,7 @@ mod progress;
 mod project;
 mod recordings;
 mod registry;
+mod regression;
 mod selection;
 mod settings;
 mod snapshot;

@@ -9,7 +9,7 @@ use crate::registry::{Registry, Tool};
 use crate::similarity::Likeness;
 
 /// From here on two tools are proposed for their words alone.
-pub const USUALLY_ALIKE: f64 = 0.35;
+pub const USUALLY_ALIKE: f64 = 0.3;
 
 /// Two tools that may be neighbours, and why.
 #[derive(Debug, Clone, PartialEq)]
