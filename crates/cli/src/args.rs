@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod overlap;
+mod regress;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
+};
+pub(crate) use self::regress::{
+    ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
 use crate::recordings::Replay;
 
@@ -60,6 +64,8 @@ pub(crate) enum Verb {
     Diff(DiffArgs),
     /// Show, propose and edit which tools are easily taken for each other
     Overlap(OverlapArgs),
+    /// Keep fixed bugs fixed: add, archive and seal regression cases
+    Regress(RegressArgs),
     /// Write a first configuration and a first eval file
     Init(InitArgs),
     /// Print the JSON Schema of a file format
@@ -323,6 +329,10 @@ pub(crate) enum SchemaName {
     OverlapList,
     /// What overlap suggest prints
     OverlapSuggestions,
+    /// What regress prints
+    RegressReport,
+    /// Archives of regression cases
+    RegressionArchive,
 }
 
 #[derive(Debug, Args)]

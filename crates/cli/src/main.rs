@@ -73,6 +73,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Check(args) => verb::check::run(&args, environment, printer),
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
+        Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

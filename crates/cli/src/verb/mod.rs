@@ -5,5 +5,6 @@ pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod init;
 pub(crate) mod overlap;
+pub(crate) mod regress;
 pub(crate) mod run;
 pub(crate) mod schema;

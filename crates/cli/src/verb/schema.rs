@@ -4,6 +4,7 @@ use karat_agents::{ChatScript, Script};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::exit::ExitStatus;
 use karat_core::overlap::OverlapMapSchema;
+use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
 use schemars::{Schema, schema_for};
@@ -13,6 +14,7 @@ use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::overlap::{ListReport, SuggestionReport};
+use crate::verb::regress::RegressReport;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let schema: Schema = match args.format {
@@ -26,6 +28,8 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::OverlapMap => schema_for!(OverlapMapSchema),
         SchemaName::OverlapList => schema_for!(ListReport),
         SchemaName::OverlapSuggestions => schema_for!(SuggestionReport),
+        SchemaName::RegressReport => schema_for!(RegressReport),
+        SchemaName::RegressionArchive => schema_for!(ArchiveSchema),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;
