@@ -92,15 +92,15 @@ pub(crate) struct RegressAddArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Expectation")]
 pub(crate) struct ExpectArgs {
-    /// The tools that must be called, in order, with commas between them
-    #[arg(long, value_name = "TOOL,TOOL", value_delimiter = ',', conflicts_with = "tools_acceptable")]
-    pub(crate) tools_called: Option<Vec<String>>,
+    /// The tools that must be called, in order, with commas between them; an empty text for none
+    #[arg(long, value_name = "TOOL,TOOL", conflicts_with = "tools_acceptable")]
+    pub(crate) tools_called: Option<String>,
     /// A set of tools that may be called, with commas between them; __none__ for none (repeatable)
     #[arg(long, value_name = "TOOL,TOOL")]
     pub(crate) tools_acceptable: Vec<String>,
     /// The tools that must not be called, with commas between them
-    #[arg(long, value_name = "TOOL,TOOL", value_delimiter = ',')]
-    pub(crate) tools_not_called: Option<Vec<String>>,
+    #[arg(long, value_name = "TOOL,TOOL")]
+    pub(crate) tools_not_called: Option<String>,
     /// A text that the response must hold (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) response_contains: Vec<String>,

@@ -2,6 +2,7 @@
 
 mod add;
 mod archive;
+mod expect;
 mod from_run;
 mod seal;
 

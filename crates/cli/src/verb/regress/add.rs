@@ -7,14 +7,15 @@ use karat_core::lint::{LintContext, lint};
 use karat_core::port::Clock;
 use karat_core::registry::{Registry, Tool, same_name};
 use karat_core::regression::{NewRegression, RegressionEditor, is_regression, next_id, slug, snapshot_keys};
-use karat_core::source::{nearest, parse};
+use karat_core::source::nearest;
 use karat_core::text::shorten;
 use karat_report::printable;
 use serde_json::{Map, Value, json};
 
+use super::expect::{expect_of, json_object};
 use super::from_run::FailedCase;
 use super::{RegressReport, ReportedCase, file_name, load_valid, named_file, open, write};
-use crate::args::{ExpectArgs, OutputFormat, RegressAddArgs};
+use crate::args::RegressAddArgs;
 use crate::clock::SystemClock;
 use crate::diagnostic::print_findings;
 use crate::discover::EvalPath;
@@ -73,7 +74,6 @@ pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Pr
         write(&path.path, &path.shown, &editor.into_text())?;
         format!("added {} to {}\n", printable(&id), printable(&place))
     };
-    let told = if args.format == OutputFormat::Human { told } else { String::new() };
     let hash = canonical_hash(&case);
     let reported = ReportedCase { id, path: path.shown.clone(), archive: None, hash, case: Some(case) };
     RegressReport { written: !args.dry_run, cases: vec![reported] }.print(args.format, &told, printer)?;
@@ -212,16 +212,10 @@ fn new_case(
             .hint("say what must be true with --tools-called, --response-contains and the like; see --help"));
     }
     if let [first, ..] = snapshot_keys(&expect).as_slice() {
-        let flag: String = first
-            .chars()
-            .flat_map(
-                |letter| if letter.is_uppercase() { vec!['-', letter.to_ascii_lowercase()] } else { vec![letter] },
-            )
-            .collect();
         let failure = Failure::invalid(format!(
             "'{first}' uses a {{{{snapshot:...}}}} token, whose value changes: a regression case must only hold stable values"
         ));
-        let hint = format!("give the value as it was, for example --{flag} VALUE");
+        let hint = format!("give the value as it was, for example --{} VALUE", kebab_case(first));
         return Err(if from_run { failure.hint(hint) } else { failure });
     }
     if let Some(text) = &args.stubs {
@@ -240,53 +234,14 @@ fn new_case(
     })
 }
 
-/// Puts what the flags say in the place of the same keys.
-fn expect_of(args: &ExpectArgs, expect: &mut Map<String, Value>) -> Result<(), Failure> {
-    if let Some(text) = &args.expect {
-        expect.extend(json_object("expect", text)?);
-    }
-    let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
-    let tools = |text: &str| -> Vec<String> {
-        text.split(',').map(str::trim).filter(|tool| !tool.is_empty()).map(str::to_owned).collect()
-    };
-    let named = |tools: &Option<Vec<String>>| {
-        tools
-            .as_ref()
-            .map(|all| json!(all.iter().map(|tool| tool.trim()).filter(|tool| !tool.is_empty()).collect::<Vec<_>>()))
-    };
-    let sets: Vec<Vec<String>> = args.tools_acceptable.iter().map(|set| tools(set)).collect();
-    let keys = [
-        ("toolsCalled", named(&args.tools_called)),
-        ("toolsAcceptable", (!sets.is_empty()).then(|| json!(sets))),
-        ("toolsNotCalled", named(&args.tools_not_called)),
-        ("responseContains", list(&args.response_contains)),
-        ("responseNotContains", list(&args.response_not_contains)),
-        ("responseMatches", list(&args.response_matches)),
-        ("responseNonEmpty", args.response_non_empty.then(|| json!(true))),
-        ("noToolErrors", args.no_tool_errors.then(|| json!(true))),
-    ];
-    for (key, value) in keys {
-        if let Some(value) = value {
-            // One kind of routing takes the place of the other.
-            if let Some(rival) = [("toolsCalled", "toolsAcceptable"), ("toolsAcceptable", "toolsCalled")]
-                .iter()
-                .find(|(one, _)| *one == key)
-            {
-                expect.shift_remove(rival.1);
-            }
-            expect.insert(key.to_owned(), value);
+/// Returns the flag of a key of 'expect'.
+fn kebab_case(key: &str) -> String {
+    let mut flag = String::new();
+    for letter in key.chars() {
+        if letter.is_ascii_uppercase() {
+            flag.push('-');
         }
+        flag.push(letter.to_ascii_lowercase());
     }
-    if !expect.contains_key("toolsCalled") {
-        expect.shift_remove("toolsCalledMatch");
-    }
-    Ok(())
-}
-
-fn json_object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
-    match parse(text) {
-        Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(Failure::invalid(format!("--{flag} must be a JSON object"))),
-        Err(error) => Err(Failure::invalid(format!("--{flag} is not JSON: {}", error.message))),
-    }
+    flag
 }
