@@ -2,11 +2,19 @@
 
 mod tools;
 mod coverage;
+mod overlap;
+mod regress;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::overlap::{
+    OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
+};
+pub(crate) use self::regress::{
+    ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
+};
 use crate::recordings::Replay;
 
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
@@ -63,6 +71,10 @@ pub(crate) enum Verb {
     Diff(DiffArgs),
     /// List the agent's tools; lock them, and show what changed since
     Tools(Box<ToolsArgs>),
+    /// Show, propose and edit which tools are easily taken for each other
+    Overlap(OverlapArgs),
+    /// Keep fixed bugs fixed: add, archive and seal regression cases
+    Regress(RegressArgs),
     /// Write a first configuration and a first eval file
     Init(InitArgs),
     /// Print the JSON Schema of a file format
@@ -245,8 +257,9 @@ pub(crate) enum RunFormat {
     Jsonl,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
+    #[default]
     Human,
     Json,
 }
@@ -327,6 +340,16 @@ pub(crate) enum SchemaName {
     ToolsLock,
     /// What 'karat tools diff --format json' prints
     ToolsDiff,
+    /// Overlap maps
+    OverlapMap,
+    /// What overlap list prints
+    OverlapList,
+    /// What overlap suggest prints
+    OverlapSuggestions,
+    /// What regress prints
+    RegressReport,
+    /// Archives of regression cases
+    RegressionArchive,
 }
 
 #[derive(Debug, Args)]

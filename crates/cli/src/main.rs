@@ -18,8 +18,10 @@ mod model;
 mod overlap;
 mod printer;
 mod progress;
+mod project;
 mod recordings;
 mod registry;
+mod regression;
 mod selection;
 mod settings;
 mod snapshot;
@@ -73,6 +75,8 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Coverage(args) => verb::coverage::run(&args, environment, printer),
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
         Verb::Tools(args) => verb::tools::run(&args, environment, printer),
+        Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
+        Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

@@ -20,6 +20,7 @@ pub mod pattern;
 pub mod port;
 pub mod redact;
 pub mod registry;
+pub mod regression;
 pub mod result;
 pub mod rubric;
 pub mod similarity;

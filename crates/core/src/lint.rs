@@ -1,6 +1,6 @@
 //! What is valid in an eval file and still likely wrong. A lint never stops a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,6 +9,8 @@ use serde_json::Value;
 use crate::canonical::canonical_hash;
 use crate::case::{Case, Difficulty, EvalFile, Expectation, NO_TOOL, Tier};
 use crate::registry::{Registry, same_name};
+use crate::regression::{any_text, is_regression};
+use crate::source::pointer_key;
 use crate::token;
 
 /// How much a lint matters.
@@ -26,6 +28,8 @@ pub enum Rule {
     BothRoutingKinds,
     SnapshotInRegression,
     EditedRegression,
+    RemovedRegression,
+    UnsealedRegression,
     FewProofValues,
     ProofEchoesPrompt,
     AmbiguousWithoutSets,
@@ -45,9 +49,11 @@ pub enum Rule {
 impl Rule {
     pub fn severity(self) -> Severity {
         match self {
-            Rule::BothRoutingKinds | Rule::SnapshotInRegression | Rule::EditedRegression | Rule::UnknownTool => {
-                Severity::Error
-            }
+            Rule::BothRoutingKinds
+            | Rule::SnapshotInRegression
+            | Rule::EditedRegression
+            | Rule::RemovedRegression
+            | Rule::UnknownTool => Severity::Error,
             _ => Severity::Warning,
         }
     }
@@ -57,6 +63,8 @@ impl Rule {
             Rule::BothRoutingKinds => "both-routing-kinds",
             Rule::SnapshotInRegression => "snapshot-in-regression",
             Rule::EditedRegression => "edited-regression",
+            Rule::RemovedRegression => "removed-regression",
+            Rule::UnsealedRegression => "unsealed-regression",
             Rule::FewProofValues => "few-proof-values",
             Rule::ProofEchoesPrompt => "proof-echoes-prompt",
             Rule::AmbiguousWithoutSets => "ambiguous-without-sets",
@@ -80,11 +88,21 @@ impl Rule {
 pub struct Lint {
     pub rule: Rule,
     pub case_id: String,
-    /// The case's place in the file's list of cases.
-    pub case_index: usize,
-    /// Where in the case, as a JSON pointer.
+    /// The case's place in the file's list of cases; none where the case is not there any more.
+    pub case_index: Option<usize>,
+    /// Where in the case, or else in the file, as a JSON pointer.
     pub pointer: String,
     pub message: String,
+}
+
+impl Lint {
+    /// Returns the JSON pointer in the file, whose list of cases is at `cases`.
+    pub fn pointer_in_file(&self, cases: &str) -> String {
+        match self.case_index {
+            Some(index) => format!("{cases}/{index}{}", self.pointer),
+            None => self.pointer.clone(),
+        }
+    }
 }
 
 /// What lints are looked for by.
@@ -95,11 +113,13 @@ pub struct LintContext<'c> {
     pub routing_only: bool,
     /// The cases as they stand in the file, where edits are to be found.
     pub raw_cases: Option<&'c [Value]>,
+    /// The ids of the cases in the file's archive, where removed cases are to be found.
+    pub archived: Option<&'c BTreeSet<String>>,
 }
 
 /// Finds what is likely wrong, in the order of the cases.
 pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
-    let mut lints = Vec::new();
+    let mut lints = removed_regressions(file, context.archived);
     let mut prompts: HashMap<String, &str> = HashMap::new();
     for (index, case) in file.cases.iter().enumerate() {
         let mut linter = Linter { file, case, index, lints: &mut lints };
@@ -129,6 +149,24 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     lints
 }
 
+/// Finds cases whose hash is there, but which are neither in the file nor in its archive.
+fn removed_regressions(file: &EvalFile, archived: Option<&BTreeSet<String>>) -> Vec<Lint> {
+    let hashes = file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
+    let (Some(hashes), Some(archived)) = (hashes, archived) else {
+        return Vec::new();
+    };
+    let present: BTreeSet<&str> = file.cases.iter().map(|case| case.id.as_str()).collect();
+    let is_gone = |id: &&String| !present.contains(id.as_str()) && !archived.contains(*id);
+    let lint = |id: &String| Lint {
+        rule: Rule::RemovedRegression,
+        case_id: id.clone(),
+        case_index: None,
+        pointer: format!("/metadata/caseHashes/{}", pointer_key(id)),
+        message: "this regression case was removed: restore it, and archive it with 'karat regress archive'".to_owned(),
+    };
+    hashes.keys().filter(is_gone).map(lint).collect()
+}
+
 struct Linter<'l> {
     file: &'l EvalFile,
     case: &'l Case,
@@ -141,7 +179,7 @@ impl Linter<'_> {
         self.lints.push(Lint {
             rule,
             case_id: self.case.id.clone(),
-            case_index: self.index,
+            case_index: Some(self.index),
             pointer: pointer.to_owned(),
             message,
         });
@@ -240,11 +278,14 @@ impl Linter<'_> {
             );
             self.add(Rule::EditedRegression, "", message);
         }
+        if hashes.is_some() && written.is_none() && is_regression(self.file, self.case) {
+            let message = "'caseHashes' lacks this case, so that an edit of it is not found: run 'karat regress seal'";
+            self.add(Rule::UnsealedRegression, "/id", message.to_owned());
+        }
     }
 
     fn tokens(&mut self) {
-        let is_regression = self.file.tier == Tier::Regression || self.case.difficulty == Some(Difficulty::Regression);
-        if !is_regression {
+        if !is_regression(self.file, self.case) {
             return;
         }
         let Ok(Value::Object(expect)) = serde_json::to_value(&self.case.expect) else {
@@ -341,15 +382,6 @@ fn asserts_absence(expect: &Expectation) -> bool {
 /// Tells whether a list asserts nothing, being absent or empty.
 fn is_empty<T>(list: Option<&[T]>) -> bool {
     list.is_none_or(<[T]>::is_empty)
-}
-
-fn any_text(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
-    match value {
-        Value::String(text) => holds(text),
-        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
-        Value::Object(map) => map.values().any(|item| any_text(item, holds)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 /// Lists every tool that an expectation names, with its place.

@@ -29,52 +29,89 @@ pub struct SimilarPair {
 
 /// Finds all pairs of texts that are at least so alike (more than 0), the most alike first.
 pub fn similar_pairs<'t>(texts: impl IntoIterator<Item = &'t str>, at_least: f64) -> Vec<SimilarPair> {
-    let texts: Vec<BTreeSet<String>> = texts.into_iter().map(words).collect();
-    let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, words) in texts.iter().enumerate() {
-        for word in words {
-            holders.entry(word).or_default().push(place);
+    Likeness::of(texts).pairs(at_least)
+}
+
+/// Texts as they are compared with each other.
+#[derive(Debug, Clone, Default)]
+pub struct Likeness {
+    texts: Vec<BTreeSet<String>>,
+    /// For each word, the texts that have it.
+    holders: BTreeMap<String, Vec<usize>>,
+    lengths: Vec<f64>,
+}
+
+impl Likeness {
+    /// Takes the texts that are to be compared.
+    pub fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let texts: Vec<BTreeSet<String>> = texts.into_iter().map(words).collect();
+        let mut holders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (place, words) in texts.iter().enumerate() {
+            for word in words {
+                holders.entry(word.clone()).or_default().push(place);
+            }
         }
+        let mut likeness = Self { texts, holders, lengths: Vec::new() };
+        let length = |words: &BTreeSet<String>| words.iter().map(|word| likeness.square(word)).sum::<f64>().sqrt();
+        likeness.lengths = likeness.texts.iter().map(length).collect();
+        likeness
     }
-    let weights: HashMap<&str, f64> =
-        holders.iter().map(|(word, places)| (*word, weight(texts.len(), places.len()))).collect();
-    let square = |word: &String| weights[word.as_str()].powi(2);
-    let lengths: Vec<f64> = texts.iter().map(|words| words.iter().map(square).sum::<f64>().sqrt()).collect();
-    let mut pairs = Vec::new();
-    let mut products = vec![0.0; texts.len()];
-    for (left, words) in texts.iter().enumerate() {
-        let mut touched = Vec::new();
-        for word in words {
-            let places = &holders[word.as_str()];
-            for &right in &places[places.partition_point(|&place| place <= left)..] {
-                if products[right] == 0.0 {
-                    touched.push(right);
+
+    /// Finds all pairs that are at least so alike (more than 0), the most alike first.
+    pub fn pairs(&self, at_least: f64) -> Vec<SimilarPair> {
+        let squares: HashMap<&str, f64> = self.holders.keys().map(|word| (word.as_str(), self.square(word))).collect();
+        let mut pairs = Vec::new();
+        let mut products = vec![0.0; self.texts.len()];
+        for (left, words) in self.texts.iter().enumerate() {
+            let mut touched = Vec::new();
+            for word in words {
+                let places = &self.holders[word];
+                for &right in &places[places.partition_point(|&place| place <= left)..] {
+                    if products[right] == 0.0 {
+                        touched.push(right);
+                    }
+                    products[right] += squares[word.as_str()];
                 }
-                products[right] += square(word);
+            }
+            for right in touched {
+                let score = self.score((left, right), std::mem::take(&mut products[right]));
+                if score >= at_least {
+                    pairs.push(self.pair((left, right), score));
+                }
             }
         }
-        for right in touched {
-            let score = (products[right] / (lengths[left] * lengths[right]) * 1e4).round() / 1e4;
-            products[right] = 0.0;
-            if score >= at_least {
-                let shared = shared(words, &texts[right], &weights);
-                pairs.push(SimilarPair { places: (left, right), score, shared });
-            }
-        }
+        pairs.sort_by(|left, right| right.score.total_cmp(&left.score).then(left.places.cmp(&right.places)));
+        pairs
     }
-    pairs.sort_by(|left, right| right.score.total_cmp(&left.score).then(left.places.cmp(&right.places)));
-    pairs
+
+    /// Compares two of the texts, which may have nothing in common.
+    pub fn between(&self, left: usize, right: usize) -> SimilarPair {
+        let places = (left.min(right), left.max(right));
+        let common = self.texts[places.0].intersection(&self.texts[places.1]);
+        let product: f64 = common.map(|word| self.square(word)).sum();
+        let score = if product > 0.0 { self.score(places, product) } else { 0.0 };
+        self.pair(places, score)
+    }
+
+    fn score(&self, places: (usize, usize), product: f64) -> f64 {
+        (product / (self.lengths[places.0] * self.lengths[places.1]) * 1e4).round() / 1e4
+    }
+
+    fn pair(&self, places: (usize, usize), score: f64) -> SimilarPair {
+        let mut shared: Vec<&String> = self.texts[places.0].intersection(&self.texts[places.1]).collect();
+        // The rarer a word, the more it weighs.
+        shared.sort_by_key(|word| (self.holders[*word].len(), *word));
+        SimilarPair { places, score, shared: shared.into_iter().cloned().collect() }
+    }
+
+    fn square(&self, word: &str) -> f64 {
+        weight(self.texts.len(), self.holders[word].len()).powi(2)
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody has so many texts")]
 fn weight(texts: usize, holders: usize) -> f64 {
     (1.0 + texts as f64 / holders as f64).ln()
-}
-
-fn shared(left: &BTreeSet<String>, right: &BTreeSet<String>, weights: &HashMap<&str, f64>) -> Vec<String> {
-    let mut shared: Vec<&String> = left.intersection(right).collect();
-    shared.sort_by(|left, right| weights[right.as_str()].total_cmp(&weights[left.as_str()]).then(left.cmp(right)));
-    shared.into_iter().cloned().collect()
 }
 
 /// Returns the words of a text that tell it from others.
@@ -154,6 +191,9 @@ mod tests {
                     prop_assert_eq!(found.is_some(), !words(first).is_disjoint(&words(second)));
                     let equal = !words(first).is_empty() && words(first) == words(second);
                     prop_assert_eq!(equal, found.is_some_and(|pair| pair.score >= 1.0));
+                    let between = Likeness::of(texts.iter().map(String::as_str)).between(right, left);
+                    prop_assert_eq!(between.score > 0.0, found.is_some());
+                    prop_assert!(found.is_none_or(|pair| *pair == between));
                 }
             }
         }

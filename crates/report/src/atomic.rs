@@ -33,3 +33,38 @@ pub(crate) fn write_atomically(
     temporary.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
+
+/// Puts a text in the place of a file that a person keeps: what a link leads to is written, and who may read it stays.
+pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let permissions = std::fs::metadata(&path).ok().map(|metadata| metadata.permissions());
+    write_atomically(&path, |out| {
+        if let Some(permissions) = permissions {
+            out.get_ref().set_permissions(permissions)?;
+        }
+        out.write_all(text.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_replaced_file_keeps_its_link_and_its_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "old").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        replace_file(&link, "new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        replace_file(&folder.path().join("a/b"), "made").unwrap();
+        assert_eq!(std::fs::read_to_string(folder.path().join("a/b")).unwrap(), "made");
+    }
+}

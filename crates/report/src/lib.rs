@@ -19,6 +19,7 @@ mod terminal_text;
 mod tools;
 mod trials;
 
+pub use atomic::replace_file;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
 pub use json::{JsonLinesReporter, JsonReporter};

@@ -24,6 +24,7 @@ use crate::model::is_model;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
 use crate::registry::read_tools;
+use crate::regression::archived_ids;
 use crate::settings::Settings;
 
 /// The rule under which invalid places are listed.
@@ -101,7 +102,13 @@ impl Checker<'_> {
         let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
         let tree: Value = if is_hashed { serde_json::from_str(text).unwrap_or_default() } else { Value::Null };
         let raw_cases = tree.pointer(prefix).and_then(Value::as_array).map(Vec::as_slice);
-        let context = LintContext { registry: self.registry, routing_only: self.routing_only, raw_cases };
+        let archived = is_hashed.then(|| archived_ids(&path.path));
+        let context = LintContext {
+            registry: self.registry,
+            routing_only: self.routing_only,
+            raw_cases,
+            archived: archived.as_ref(),
+        };
         let stale = check_staleness(&file, &CurrentTool::of(&file, self.registry));
         let stale =
             stale.iter().filter(|staleness| staleness.is_stale() || self.registry.is_some()).map(from_staleness);
@@ -121,7 +128,7 @@ fn from_staleness(staleness: &Staleness) -> Marked {
 }
 
 fn from_lint(prefix: &str, lint: Lint) -> Marked {
-    let pointer = format!("{prefix}/{}{}", lint.case_index, lint.pointer);
+    let pointer = lint.pointer_in_file(prefix);
     (problem(pointer, Some(lint.case_id), lint.message), (lint.rule.name(), lint.rule.severity()))
 }
 

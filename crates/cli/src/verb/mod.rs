@@ -5,6 +5,8 @@ pub(crate) mod completions;
 pub(crate) mod coverage;
 pub(crate) mod diff;
 pub(crate) mod init;
+pub(crate) mod overlap;
+pub(crate) mod regress;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod tools;

@@ -5,6 +5,8 @@ use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
 use karat_core::lock::{ToolsDiff, ToolsLock};
+use karat_core::overlap::OverlapMapSchema;
+use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
 use karat_core::tool_list::ToolList;
@@ -14,6 +16,8 @@ use crate::args::{SchemaArgs, SchemaName};
 use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::verb::overlap::{ListReport, SuggestionReport};
+use crate::verb::regress::RegressReport;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let schema: Schema = match args.format {
@@ -28,6 +32,11 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Tools => schema_for!(ToolList),
         SchemaName::ToolsLock => schema_for!(ToolsLock),
         SchemaName::ToolsDiff => schema_for!(ToolsDiff),
+        SchemaName::OverlapMap => schema_for!(OverlapMapSchema),
+        SchemaName::OverlapList => schema_for!(ListReport),
+        SchemaName::OverlapSuggestions => schema_for!(SuggestionReport),
+        SchemaName::RegressReport => schema_for!(RegressReport),
+        SchemaName::RegressionArchive => schema_for!(ArchiveSchema),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -1,11 +1,21 @@
 //! The overlap map: which tools are easily taken for each other, and which belong together.
 
 mod cover;
+mod check;
+mod edit;
 mod read;
+mod shape;
+mod suggest;
+
+pub use check::{OVERLAP_RULES, OverlapFinding, check_overlaps};
+pub use edit::{OverlapChange, OverlapEditError, OverlapEditor};
+pub use shape::OverlapMapSchema;
+pub use suggest::{Suggestion, Suggestions, USUALLY_ALIKE, suggest};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use cover::{covers_cluster, covers_pair};
+use crate::source::pointer_key;
 
 /// What is declared, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -72,6 +82,11 @@ impl OverlapMap {
         self.neighbours.get(tool).into_iter().flatten().map(String::as_str)
     }
 
+    /// Tells whether either of two tools declares the other.
+    pub fn are_neighbours(&self, left: &str, right: &str) -> bool {
+        self.neighbours.get(left).is_some_and(|others| others.contains(right))
+    }
+
     /// Returns all pairs of neighbours, each once, the smaller name first.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.neighbours.iter().flat_map(|(tool, others)| others.iter().map(move |other| (tool, other)));
@@ -101,13 +116,28 @@ impl OverlapMap {
         format!("{}/clusters/{cluster}", self.entry_pointer(entry))
     }
 
+    /// Returns the JSON pointer of a tool in an entry's cluster.
+    pub fn member_pointer(&self, entry: usize, cluster: usize, member: usize) -> String {
+        let list = if self.shape == Shape::List { "/tools" } else { "" };
+        format!("{}{list}/{member}", self.cluster_pointer(entry, cluster))
+    }
+
     /// Returns the JSON pointer of an entry.
     pub fn entry_pointer(&self, entry: usize) -> String {
         match self.shape {
-            Shape::ByTool => format!("/{}", self.entries[entry].tool.replace('~', "~0").replace('/', "~1")),
+            Shape::ByTool => format!("/{}", pointer_key(&self.entries[entry].tool)),
             Shape::List => format!("/tools/{entry}"),
         }
     }
+}
+
+/// Returns a name as a shell takes it for one word.
+pub fn command_word(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@+".contains(letter);
+    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::source::{
 };
 
 /// Where the file's own schema may be named, for editors.
-const SCHEMA: &str = "$schema";
+pub(super) const SCHEMA: &str = "$schema";
 
 impl OverlapMap {
     /// Reads a map; all that is wrong with it is found at once.

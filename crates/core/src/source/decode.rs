@@ -85,11 +85,16 @@ impl fmt::Display for Path<'_> {
         match self {
             Path::Root => Ok(()),
             Path::Key(parent, key) => {
-                write!(out, "{parent}/{}", key.replace('~', "~0").replace('/', "~1"))
+                write!(out, "{parent}/{}", pointer_key(key))
             }
             Path::Index(parent, index) => write!(out, "{parent}/{index}"),
         }
     }
+}
+
+/// Returns a key as it stands in a JSON pointer.
+pub fn pointer_key(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Reads an object member by member and remembers which keys exist.

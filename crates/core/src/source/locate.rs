@@ -17,6 +17,28 @@ pub fn locate(text: &str, pointer: &str) -> Option<Located> {
     Locator::new(text).locate(pointer)
 }
 
+/// Lists the members of an object, or the elements of a list, that begins at `start` of a text that is known to be JSON.
+pub(super) fn children(text: &str, start: usize) -> Vec<Located> {
+    let mut scanner = Scanner { text: text.as_bytes(), at: start };
+    let mut found = Vec::new();
+    let is_object = scanner.peek() == Some(b'{');
+    scanner.step();
+    while let Some(byte) = scanner.peek().filter(|byte| !b"]}".contains(byte)) {
+        if byte == b',' {
+            scanner.step();
+            continue;
+        }
+        let key = is_object.then(|| scanner.key()).flatten();
+        let value = scanner.at;
+        if scanner.skip_value().is_none() {
+            break;
+        }
+        found.push(Located { key, value: value..scanner.at });
+        scanner.skip_space();
+    }
+    found
+}
+
 /// Finds many pointers in one text; it remembers where lists' elements begin, so that a long list is walked once.
 pub(super) struct Locator<'t> {
     text: &'t str,
@@ -77,11 +99,7 @@ impl Scanner<'_> {
     fn enter_member(&mut self, text: &str, wanted: &str) -> Option<Range<usize>> {
         self.step();
         while self.peek()? == b'"' {
-            let start = self.at;
-            self.skip_string()?;
-            let key = start..self.at;
-            self.skip_space();
-            self.step();
+            let key = self.key()?;
             let name: String = serde_json::from_str(&text[key.clone()]).ok()?;
             if name == wanted {
                 return Some(key);
@@ -93,6 +111,16 @@ impl Scanner<'_> {
             }
         }
         None
+    }
+
+    /// Steps over a key, its colon, and the white space around that.
+    fn key(&mut self) -> Option<Range<usize>> {
+        let start = self.at;
+        self.skip_string()?;
+        let key = start..self.at;
+        self.skip_space();
+        self.step();
+        Some(key)
     }
 
     fn enter_element(&mut self, index: usize, known: &mut Vec<usize>) -> Option<()> {

@@ -4,14 +4,18 @@
 //! a problem is the text searched for the pointer's place, so that good files cost nothing extra.
 
 mod decode;
+mod edit;
 mod json;
+mod layout;
 mod locate;
 mod place;
 
 pub use decode::{
-    ObjectReader, Path, Problem, Problems, Subject, nearest, read_array, read_bool, read_count, read_object_map,
-    read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word, type_name,
+    ObjectReader, Path, Problem, Problems, Subject, nearest, pointer_key, read_array, read_bool, read_count,
+    read_object_map, read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word,
+    type_name,
 };
+pub use edit::{EditError, JsonText, Side};
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
 pub use place::{Finding, Place, Position, locate_values};

@@ -1,5 +1,7 @@
 //! Lints: each fires where it should, at the right place, and not beside it.
 
+use std::collections::BTreeSet;
+
 use karat_core::canonical::canonical_hash;
 use karat_core::case::{EvalFile, Origin};
 use karat_core::lint::{Lint, LintContext, Rule, Severity, lint};
@@ -14,11 +16,12 @@ struct Linted {
     document: Value,
     registry: Option<Registry>,
     routing_only: bool,
+    archived: Option<BTreeSet<String>>,
 }
 
 impl Linted {
     fn new(file_name: &'static str, cases: Value) -> Self {
-        Self { file_name, document: cases, registry: None, routing_only: false }
+        Self { file_name, document: cases, registry: None, routing_only: false, archived: None }
     }
 
     /// One case with these members and nothing else that would be linted by the same rule.
@@ -38,14 +41,15 @@ impl Linted {
             registry: self.registry.as_ref(),
             routing_only: self.routing_only,
             raw_cases: raw_cases.as_array().map(Vec::as_slice),
+            archived: self.archived.as_ref(),
         };
         let lints = lint(&file, context);
         for found in &lints {
-            let pointer = format!("{list}/{}{}", found.case_index, found.pointer);
+            let pointer = found.pointer_in_file(list);
             let located = locate(&text, &pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
             let value: Value = serde_json::from_str(&text[located.value]).expect("a value");
             assert_eq!(Some(&value), self.document.pointer(&pointer), "{pointer}");
-            assert_eq!(found.case_id, file.cases[found.case_index].id);
+            assert!(found.case_index.is_none_or(|index| found.case_id == file.cases[index].id));
             assert!(!found.message.is_empty());
         }
         lints
@@ -55,7 +59,8 @@ impl Linted {
     fn places(&self, rule: Rule) -> Vec<String> {
         let lints = self.lints();
         let found = lints.iter().filter(|lint| lint.rule == rule);
-        found.map(|lint| format!("{}{}", lint.case_index, lint.pointer)).collect()
+        let index = |lint: &Lint| lint.case_index.map(|index| index.to_string()).unwrap_or_default();
+        found.map(|lint| format!("{}{}", index(lint), lint.pointer)).collect()
     }
 }
 
@@ -77,6 +82,8 @@ fn agreed(rule: Rule) -> (&'static str, Severity) {
         Rule::BothRoutingKinds => ("both-routing-kinds", Severity::Error),
         Rule::SnapshotInRegression => ("snapshot-in-regression", Severity::Error),
         Rule::EditedRegression => ("edited-regression", Severity::Error),
+        Rule::RemovedRegression => ("removed-regression", Severity::Error),
+        Rule::UnsealedRegression => ("unsealed-regression", Severity::Warning),
         Rule::FewProofValues => ("few-proof-values", Severity::Warning),
         Rule::ProofEchoesPrompt => ("proof-echoes-prompt", Severity::Warning),
         Rule::AmbiguousWithoutSets => ("ambiguous-without-sets", Severity::Warning),
@@ -118,11 +125,12 @@ fn everything_wrong() -> Linted {
                 "difficulty": "regression", "input": { "message": "n" }, "expect": { "responseContains": ["{{snapshot:a}}", ""] }
             })
         ),
+        case("gs-x-004", json!({ "difficulty": "regression", "input": { "message": "o" } })),
     ]);
-    let hashes = json!({ "gs-x-003": "000000000000" });
+    let hashes = json!({ "gs-x-003": "000000000000", "gs-x-005": "000000000000" });
     let document = json!({ "metadata": { "toolName": "x", "caseHashes": hashes }, "cases": cases });
     let registry = Some(registry(&["get_weather"]));
-    Linted { registry, routing_only: true, ..Linted::new("x.golden.json", document) }
+    Linted { registry, routing_only: true, archived: Some(BTreeSet::new()), ..Linted::new("x.golden.json", document) }
 }
 
 #[test]
@@ -135,7 +143,7 @@ fn each_rule_has_its_name_and_severity() {
     }
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), 17, "every rule fires: {names:?}");
+    assert_eq!(names.len(), 19, "every rule fires: {names:?}");
 }
 
 #[test]
@@ -449,4 +457,29 @@ fn places_lead_into_both_kinds_of_file() {
     let envelope = Linted::new("x.golden.json", json!({ "cases": bare.document }));
     assert_eq!(bare.lints(), envelope.lints());
     assert_ne!(bare.lints(), Vec::new());
+}
+
+#[test]
+fn a_removed_regression_case_is_found_unless_it_is_archived() {
+    let document = json!({"metadata": {"caseHashes": {"rg-x/-001": "a", "rg-x-002": "b"}}, "cases": []});
+    let mut linted = Linted::new("x.regression.json", document);
+    assert_eq!(linted.places(Rule::RemovedRegression), Vec::<String>::new(), "nobody looked into the archive");
+    linted.archived = Some(BTreeSet::from(["rg-x-002".to_owned()]));
+    assert_eq!(linted.places(Rule::RemovedRegression), ["/metadata/caseHashes/rg-x~1-001"]);
+}
+
+#[rstest]
+#[case("x.regression.json", json!({}), true, &["0/id"])]
+#[case("x.regression.json", json!({}), false, &[])]
+#[case("x.labeled.json", json!({"difficulty": "regression"}), true, &["0/id"])]
+#[case("x.labeled.json", json!({"difficulty": "edge"}), true, &[])]
+fn a_case_without_its_hash_is_found_where_others_have_one(
+    #[case] name: &'static str,
+    #[case] members: Value,
+    #[case] has_hashes: bool,
+    #[case] places: &[&str],
+) {
+    let metadata = if has_hashes { json!({"caseHashes": {}}) } else { json!({}) };
+    let document = json!({"metadata": metadata, "cases": [case("rg-x-001", members)]});
+    assert_eq!(Linted::new(name, document).places(Rule::UnsealedRegression), places);
 }

@@ -1,0 +1,120 @@
+//! What can be said to `karat overlap`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{ConfigArgs, OutputFormat};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct OverlapArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<OverlapAction>,
+    #[command(flatten)]
+    pub(crate) list: OverlapListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OverlapAction {
+    /// List which tools are declared to be easily taken for each other [default]
+    List(OverlapListArgs),
+    /// Propose overlaps: tools with alike descriptions, that name each other, or that were called for each other
+    Suggest(OverlapSuggestArgs),
+    /// Declare that tools are easily taken for each other
+    Add(OverlapAddArgs),
+    /// Take a declaration back
+    Remove(OverlapRemoveArgs),
+}
+
+/// The part of the configuration that is about tools; the rest comes from karat.json and variables.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ToolSourceArgs {
+    /// Read this configuration instead of the nearest karat.json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The agent's tools: a file, a folder, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tool_registry_path: Option<PathBuf>,
+    /// Which tools are easily taken for each other [default: evals/overlap-map.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overlap_map_path: Option<PathBuf>,
+}
+
+impl ToolSourceArgs {
+    pub(crate) fn config_args(&self) -> ConfigArgs {
+        ConfigArgs {
+            config: self.config.clone(),
+            tool_registry_path: self.tool_registry_path.clone(),
+            overlap_map_path: self.overlap_map_path.clone(),
+            ..ConfigArgs::default()
+        }
+    }
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct OverlapListArgs {
+    /// What stdout is
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) source: ToolSourceArgs,
+}
+
+/// Two tools are as alike as the words of their names and descriptions: the cosine of the words' weights, from 0 to 1,
+/// where a word weighs the more the fewer tools have it. A pair that names each other or was confused in a run is
+/// proposed however unlike it is.
+#[derive(Debug, Args)]
+pub(crate) struct OverlapSuggestArgs {
+    /// How alike two tools are at least, from 0 to 1
+    #[arg(long, value_name = "0.NN", default_value_t = karat_core::overlap::USUALLY_ALIKE)]
+    pub(crate) at_least: f64,
+    /// Show at most so many [default: 20 for people, all for programs]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// What stdout is
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    /// Where results are looked for, to measure confusion [default: evals/results/]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: ToolSourceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverlapAddArgs {
+    /// A tool
+    pub(crate) tool: String,
+    /// The tools that are easily taken for it
+    #[arg(required = true)]
+    pub(crate) others: Vec<String>,
+    /// Declare that all of them belong together (three or more), instead of overlaps with the first
+    #[arg(long)]
+    pub(crate) cluster: bool,
+    /// Why they are taken for each other; joined to what is said already
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) reason: Option<String>,
+    /// Rewrite a map of the other shape (a list under 'tools') in the shape that karat edits
+    #[arg(long)]
+    pub(crate) convert: bool,
+    #[command(flatten)]
+    pub(crate) source: ToolSourceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverlapRemoveArgs {
+    /// A tool
+    pub(crate) tool: String,
+    /// The tools that it does not overlap any more
+    #[arg(required = true)]
+    pub(crate) others: Vec<String>,
+    /// Take back the cluster of all of them, instead of overlaps with the first
+    #[arg(long)]
+    pub(crate) cluster: bool,
+    /// Rewrite a map of the other shape (a list under 'tools') in the shape that karat edits
+    #[arg(long)]
+    pub(crate) convert: bool,
+    #[command(flatten)]
+    pub(crate) source: ToolSourceArgs,
+}

@@ -1,0 +1,35 @@
+//! The project that a verb works on: its settings and what is known of its tools.
+
+use karat_core::registry::Registry;
+
+use crate::args::ConfigArgs;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::end_when_asked;
+use crate::printer::Printer;
+use crate::registry::read_tools;
+use crate::settings::Settings;
+
+pub(crate) struct Project {
+    pub(crate) settings: Settings,
+    pub(crate) registry: Option<Registry>,
+}
+
+impl Project {
+    /// Resolves the settings and reads the tools, from wherever they are.
+    pub(crate) fn open(args: &ConfigArgs, environment: &Environment, printer: &Printer) -> Result<Self, Failure> {
+        let mut settings = Settings::resolve(args, &[], environment, printer)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+        end_when_asked(&runtime);
+        let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
+        Ok(Self { settings, registry })
+    }
+
+    /// Returns a path as the person would name it.
+    pub(crate) fn shown(&self, path: &std::path::Path) -> String {
+        path.strip_prefix(&self.settings.here).unwrap_or(path).display().to_string()
+    }
+}

@@ -1,0 +1,44 @@
+//! `karat overlap`: which tools are easily taken for each other.
+
+mod edit;
+mod list;
+mod suggest;
+
+use karat_core::exit::ExitStatus;
+
+pub(crate) use self::list::ListReport;
+pub(crate) use self::suggest::SuggestionReport;
+use crate::args::{OverlapAction, OverlapArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: OverlapArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    match args.action {
+        None => list::run(&args.list, environment, printer),
+        Some(OverlapAction::List(args)) => list::run(&args, environment, printer),
+        Some(OverlapAction::Suggest(args)) => suggest::run(&args, environment, printer),
+        Some(OverlapAction::Add(args)) => edit::add(&args, environment, printer),
+        Some(OverlapAction::Remove(args)) => edit::remove(&args, environment, printer),
+    }
+}
+
+/// Prints a report as programs read it.
+fn print_json(report: &impl serde::Serialize, printer: &Printer) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::errored(error.to_string()))?;
+    printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
+}
+
+/// Lays a text out behind a label, in the columns that there are.
+fn labelled(label: &str, text: &str, columns: usize, out: &mut String) {
+    let rest = " ".repeat(label.len());
+    let options = textwrap::Options::new(columns)
+        .initial_indent(label)
+        .subsequent_indent(&rest)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    for line in textwrap::wrap(&karat_report::printable(text), options) {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}

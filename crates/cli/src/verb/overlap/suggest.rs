@@ -1,0 +1,183 @@
+//! `karat overlap suggest`.
+
+use std::fmt::Write as _;
+
+use karat_core::confusion::Confusion;
+use karat_core::exit::ExitStatus;
+use karat_core::overlap::{Suggestion, Suggestions, command_word, suggest};
+use karat_report::printable;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{labelled, print_json};
+use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::overlap::read_overlap_map;
+use crate::printer::Printer;
+use crate::project::Project;
+
+/// How many a person is shown where nobody says.
+const USUAL_LIMIT: usize = 20;
+/// How many shared words a person is shown.
+const MOST_WORDS: usize = 8;
+
+/// What is proposed, the most urgent first: what was confused most often, then what is most alike.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "karat overlap suggestions")]
+pub(crate) struct SuggestionReport {
+    /// How alike two tools must be to be proposed for their words alone.
+    at_least: f64,
+    /// Whether earlier results were there, from which confusion is measured.
+    measured: bool,
+    /// How many there are, shown or not.
+    total: usize,
+    /// How many more there would be if they were not declared already.
+    declared: usize,
+    /// Tools of which no description is known: only their names were compared.
+    without_description: Vec<String>,
+    suggestions: Vec<ReportedSuggestion>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ReportedSuggestion {
+    tools: (String, String),
+    /// From 0 to 1: the cosine of the weights of the words in their names and descriptions.
+    score: f64,
+    /// The words that make them alike, the weightiest first.
+    shared_words: Vec<String>,
+    /// Those of the two whose description names the other.
+    named_by: Vec<String>,
+    /// Which was called where the other was expected, and how often.
+    confused: Vec<Confused>,
+    /// What declares it.
+    command: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Confused {
+    expected: String,
+    called: String,
+    count: u64,
+}
+
+pub(super) fn run(
+    args: &OverlapSuggestArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    if !(args.at_least > 0.0 && args.at_least <= 1.0) {
+        return Err(Failure::invalid("--at-least must be more than 0 and at most 1"));
+    }
+    let config = ConfigArgs { output_dir: args.output_dir.clone(), ..args.source.config_args() };
+    let project = Project::open(&config, environment, printer)?;
+    let Some(registry) = &project.registry else {
+        return Err(Failure::invalid("there is no tool registry, so there is nothing to compare")
+            .hint("set 'toolRegistryPath' in karat.json, or give --tool-registry-path"));
+    };
+    let map = read_overlap_map(&project.settings.overlap_map, printer)?;
+    let confusion = measured_confusion(&project, printer)?;
+    let found = suggest(registry, map.as_ref(), confusion.as_ref(), args.at_least);
+    let limit = match args.format {
+        OutputFormat::Human => args.limit.unwrap_or(USUAL_LIMIT),
+        OutputFormat::Json => args.limit.unwrap_or(usize::MAX),
+    };
+    let report = SuggestionReport::of(found, args.at_least, confusion.is_some(), limit);
+    match args.format {
+        OutputFormat::Json => print_json(&report, printer)?,
+        OutputFormat::Human => {
+            printer.out(&report.text(printer)).map_err(|error| Failure::errored(error.to_string()))?;
+        }
+    }
+    if !registry.gaps().is_empty() {
+        printer.warn("not all of the tool registry could be read, so there may be more");
+    }
+    if let [first, rest @ ..] = report.without_description.as_slice() {
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        printer.note(&format!("no description is known of '{first}'{more}: only names were compared"));
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// Counts which tools were called for which in the results that are there.
+#[expect(clippy::unnecessary_wraps, reason = "the reader of results can fail")]
+fn measured_confusion(_project: &Project, _printer: &Printer) -> Result<Option<Confusion>, Failure> {
+    Ok(None)
+}
+
+impl SuggestionReport {
+    fn of(found: Suggestions, at_least: f64, measured: bool, limit: usize) -> Self {
+        Self {
+            at_least,
+            measured,
+            total: found.list.len(),
+            declared: found.declared,
+            without_description: found.without_description,
+            suggestions: found.list.into_iter().take(limit).map(ReportedSuggestion::of).collect(),
+        }
+    }
+
+    fn text(&self, printer: &Printer) -> String {
+        let mut out = String::new();
+        for one in &self.suggestions {
+            one.write(printer, &mut out);
+        }
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let _ = write!(out, "{} suggestion{}", self.total, plural(self.total));
+        if self.suggestions.len() < self.total {
+            let _ = write!(out, ", {} shown (--limit {} shows all)", self.suggestions.len(), self.total);
+        }
+        if self.declared > 0 {
+            let are = if self.declared == 1 { "is" } else { "are" };
+            let _ = write!(out, "; {} pair{} {are} declared already", self.declared, plural(self.declared));
+        }
+        out.push('\n');
+        out
+    }
+}
+
+impl ReportedSuggestion {
+    fn of(one: Suggestion) -> Self {
+        let Suggestion { tools: (first, second), score, shared_words, named_by, confused } = one;
+        let counts = [(&first, &second, confused.0), (&second, &first, confused.1)];
+        let confused = counts
+            .into_iter()
+            .filter(|(_, _, count)| *count > 0)
+            .map(|(expected, called, count)| Confused { expected: expected.clone(), called: called.clone(), count });
+        Self {
+            confused: confused.collect(),
+            command: format!("karat overlap add {} {}", command_word(&first), command_word(&second)),
+            tools: (first, second),
+            score,
+            shared_words,
+            named_by,
+        }
+    }
+
+    fn write(&self, printer: &Printer, out: &mut String) {
+        let (first, second) = (printable(&self.tools.0), printable(&self.tools.1));
+        let title = format!("{first} {} {second}", printer.symbols.dash);
+        let _ = writeln!(out, "{}  {:.2} alike", printer.stdout_palette.bold(title), self.score);
+        for Confused { expected, called, count } in &self.confused {
+            let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+            let text = format!("{called} was called {times} where {expected} was expected");
+            labelled("  confused  ", &text, printer.columns, out);
+        }
+        for by in &self.named_by {
+            let other = if *by == self.tools.0 { &self.tools.1 } else { &self.tools.0 };
+            labelled("  named     ", &format!("the description of {by} names {other}"), printer.columns, out);
+        }
+        if !self.shared_words.is_empty() {
+            let mut words = self.shared_words.iter().take(MOST_WORDS).cloned().collect::<Vec<_>>().join(", ");
+            if self.shared_words.len() > MOST_WORDS {
+                let _ = write!(words, ", {}", printer.symbols.ellipsis);
+            }
+            labelled("  words     ", &words, printer.columns, out);
+        }
+        // Whole, so that it can be copied.
+        let _ = writeln!(out, "  {}\n", printable(&self.command));
+    }
+}

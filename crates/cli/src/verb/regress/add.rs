@@ -1,0 +1,247 @@
+//! `karat regress add`.
+
+use karat_core::canonical::canonical_hash;
+use karat_core::case::Tier;
+use karat_core::exit::ExitStatus;
+use karat_core::lint::{LintContext, lint};
+use karat_core::port::Clock;
+use karat_core::registry::{Registry, Tool, same_name};
+use karat_core::regression::{NewRegression, RegressionEditor, is_regression, next_id, slug, snapshot_keys};
+use karat_core::source::nearest;
+use karat_core::text::shorten;
+use karat_report::printable;
+use serde_json::{Map, Value, json};
+
+use super::expect::{expect_of, json_object};
+use super::from_run::FailedCase;
+use super::{RegressReport, ReportedCase, file_name, load_valid, named_file, open, write};
+use crate::args::RegressAddArgs;
+use crate::clock::SystemClock;
+use crate::diagnostic::print_findings;
+use crate::discover::EvalPath;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::project::Project;
+use crate::regression::{archive_path, read_archive};
+use crate::settings::Settings;
+
+/// How much of an error a description holds.
+const LONGEST_DESCRIPTION: usize = 160;
+
+pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let project = Project::open(&args.config.config_args(), environment, printer)?;
+    let settings = &project.settings;
+    let failed = match (&args.from_run, &args.case) {
+        (Some(run), Some(id)) => Some(FailedCase::find(run, id, args.even_if_passed, settings, printer)?),
+        _ => None,
+    };
+    let tool = match (&args.tool, &failed) {
+        (Some(tool), _) => tool.clone(),
+        (None, failed) => failed.as_ref().map(|failed| failed.tool.clone()).unwrap_or_default(),
+    };
+    let known = known_tool(&tool, project.registry.as_ref(), printer)?;
+    let tool = known.map_or(tool, |tool| tool.name.clone());
+    let now = SystemClock.now().to_string();
+    let target = Target::find(&tool, args, &project, printer)?;
+    let mut editor = match &target {
+        Target::Existing(path) => open(path, printer)?,
+        Target::New(path) => {
+            let metadata = metadata(&tool, known, project.registry.as_ref(), &now);
+            RegressionEditor::new(&metadata, &file_name(&path.path))
+        }
+    };
+    let path = target.path();
+    let new = new_case(args, failed, next(&tool, &editor, path, printer)?, now)?;
+    let id = new.id.clone();
+    let case = new.into_case();
+    editor.add(&case).map_err(|error| Failure::errored(format!("cannot edit {}: {error}", path.shown)))?;
+    // What the reader refuses is never written.
+    let file = editor.file().map_err(|invalid| {
+        print_findings(&path.shown, editor.text(), &invalid.findings, printer);
+        Failure::invalid("the new case is invalid, so nothing was written")
+    })?;
+    let context = LintContext { registry: project.registry.as_ref(), ..LintContext::default() };
+    for lint in lint(&file, context).into_iter().filter(|lint| lint.case_id == id) {
+        printer.warn(&format!("{id}: {} ({})", lint.message, lint.rule.name()));
+    }
+    let is_new = matches!(target, Target::New(_));
+    let place = if is_new { format!("{}, a new file", path.shown) } else { path.shown.clone() };
+    let told = if args.dry_run {
+        printer.note(&format!("{id} would be added to {place}"));
+        serde_json::to_string_pretty(&case).map_err(|error| Failure::errored(error.to_string()))? + "\n"
+    } else {
+        write(&path.path, &path.shown, &editor.into_text())?;
+        format!("added {} to {}\n", printable(&id), printable(&place))
+    };
+    let hash = canonical_hash(&case);
+    let reported = ReportedCase { id, path: path.shown.clone(), archive: None, hash, case: Some(case) };
+    RegressReport { written: !args.dry_run, cases: vec![reported] }.print(args.format, &told, printer)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Where the case goes.
+enum Target {
+    Existing(EvalPath),
+    New(EvalPath),
+}
+
+impl Target {
+    fn path(&self) -> &EvalPath {
+        match self {
+            Target::Existing(path) | Target::New(path) => path,
+        }
+    }
+
+    /// Finds the tool's regression file, wherever it is, or where a new one belongs.
+    fn find(tool: &str, args: &RegressAddArgs, project: &Project, printer: &Printer) -> Result<Self, Failure> {
+        let settings = &project.settings;
+        if let Some(file) = &args.file {
+            let path = named_file(file, settings);
+            return Ok(if path.path.exists() { Target::Existing(path) } else { Target::New(path) });
+        }
+        let all = load_valid(&[], settings, printer)?;
+        let of_tool: Vec<EvalPath> = all
+            .into_iter()
+            .filter(|loaded| loaded.file.tier == Tier::Regression && same_name(&loaded.file.tool_name, tool))
+            .map(|loaded| loaded.path)
+            .collect();
+        match of_tool.as_slice() {
+            [path] => Ok(Target::Existing(path.clone())),
+            [] => Self::new_file(tool, settings),
+            several => {
+                let names: Vec<&str> = several.iter().map(|path| path.shown.as_str()).collect();
+                Err(Failure::invalid(format!("'{tool}' has several regression files: {}", names.join(", ")))
+                    .hint("name the one that is meant with --file"))
+            }
+        }
+    }
+
+    fn new_file(tool: &str, settings: &Settings) -> Result<Self, Failure> {
+        if tool.trim().is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
+            return Err(
+                Failure::invalid(format!("'{tool}' cannot be a part of a file's name")).hint("name a file with --file")
+            );
+        }
+        let path = settings.root.join("evals").join(format!("{}.regression.json", slug(tool)));
+        let shown = path.strip_prefix(&settings.here).unwrap_or(&path).to_path_buf();
+        let path = EvalPath { path, ..named_file(&shown, settings) };
+        if path.path.exists() {
+            return Err(Failure::invalid(format!("{} is there, but is no regression file of '{tool}'", path.shown))
+                .hint("'karat check' shows whether it is valid; --file names another"));
+        }
+        Ok(Target::New(path))
+    }
+}
+
+/// Returns the tool of the registry that is meant; what is no tool is refused.
+fn known_tool<'r>(name: &str, registry: Option<&'r Registry>, printer: &Printer) -> Result<Option<&'r Tool>, Failure> {
+    let Some(registry) = registry else {
+        return Ok(None);
+    };
+    let found = registry.find(name);
+    if found.is_some() {
+        return Ok(found);
+    }
+    let near = nearest(name, &registry.names()).map(|name| format!("did you mean '{name}'?"));
+    if registry.gaps().is_empty() {
+        let failure = Failure::invalid(format!("the registry has no tool '{name}'"));
+        return Err(match near {
+            Some(near) => failure.hint(near),
+            None => failure,
+        });
+    }
+    let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
+    printer.warn(&format!("'{name}' is not known, but not all of the tool registry could be read{near}"));
+    Ok(None)
+}
+
+/// Returns the next id: not one of the file's, nor of its archive's, nor one whose hash is left.
+fn next(tool: &str, editor: &RegressionEditor, path: &EvalPath, printer: &Printer) -> Result<String, Failure> {
+    let file = editor.file().map_err(|error| Failure::errored(error.to_string()))?;
+    let archive_path = archive_path(&path.path);
+    let archive = read_archive(&archive_path, &archive_path.display().to_string(), printer)?;
+    let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
+    let unsealed = |id: &str| {
+        file.metadata
+            .as_ref()
+            .and_then(|metadata| metadata.case_hashes.as_ref())
+            .is_none_or(|all| !all.contains_key(id))
+    };
+    let open = file.cases.iter().filter(|case| is_regression(&file, case) && unsealed(&case.id)).count();
+    if open > 0 {
+        let cases = if open == 1 { "1 case has" } else { &format!("{open} cases have") };
+        printer.note(&format!("{cases} no hash in {}; 'karat regress seal' adds it", path.shown));
+    }
+    let archived = archive.cases.iter().map(karat_core::regression::ArchivedCase::id);
+    let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
+    Ok(next_id(tool, taken))
+}
+
+fn metadata(tool: &str, known: Option<&Tool>, registry: Option<&Registry>, now: &str) -> Map<String, Value> {
+    // A registry with gaps may hold more tools than are known.
+    let size = registry.filter(|registry| registry.gaps().is_empty()).map(|registry| registry.tools().len());
+    let members = [
+        ("toolName", Some(json!(tool))),
+        ("toolVersion", known.and_then(|tool| tool.version.as_ref()).map(|version| json!(version))),
+        ("descriptionHash", known.and_then(Tool::description_hash).map(|hash| json!(hash))),
+        ("registrySize", size.map(|size| json!(size))),
+        ("generatedAt", Some(json!(now))),
+        ("generatedBy", Some(json!("karat regress"))),
+        ("tier", Some(json!(Tier::Regression.name()))),
+        ("caseHashes", Some(json!({}))),
+    ];
+    members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+fn new_case(
+    args: &RegressAddArgs,
+    failed: Option<FailedCase>,
+    id: String,
+    created_at: String,
+) -> Result<NewRegression, Failure> {
+    let (mut expect, mut stubs, mut max_turns, mut message, mut said) = (Map::new(), None, None, None, None);
+    let from_run = failed.is_some();
+    if let Some(failed) = failed {
+        expect = failed.expect;
+        (stubs, max_turns, message, said) = (failed.stubs, failed.max_turns, Some(failed.message), failed.error);
+    }
+    expect_of(&args.expect, &mut expect)?;
+    if expect.is_empty() {
+        return Err(Failure::invalid("the case expects nothing, so it would always pass")
+            .hint("say what must be true with --tools-called, --response-contains and the like; see --help"));
+    }
+    if let [first, ..] = snapshot_keys(&expect).as_slice() {
+        let failure = Failure::invalid(format!(
+            "'{first}' uses a {{{{snapshot:...}}}} token, whose value changes: a regression case must only hold stable values"
+        ));
+        let hint = format!("give the value as it was, for example --{} VALUE", kebab_case(first));
+        return Err(if from_run { failure.hint(hint) } else { failure });
+    }
+    if let Some(text) = &args.stubs {
+        stubs = Some(Value::Object(json_object("stubs", text)?));
+    }
+    let said = args.description.clone().or(said).unwrap_or_else(|| args.bug_ref.clone());
+    Ok(NewRegression {
+        id,
+        description: shorten(&said.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_DESCRIPTION).into_owned(),
+        created_at,
+        bug_ref: args.bug_ref.clone(),
+        message: args.message.clone().or(message).unwrap_or_default(),
+        stubs,
+        max_turns,
+        expect,
+    })
+}
+
+/// Returns the flag of a key of 'expect'.
+fn kebab_case(key: &str) -> String {
+    let mut flag = String::new();
+    for letter in key.chars() {
+        if letter.is_ascii_uppercase() {
+            flag.push('-');
+        }
+        flag.push(letter.to_ascii_lowercase());
+    }
+    flag
+}

@@ -1,0 +1,93 @@
+//! `karat regress archive`.
+
+use karat_core::canonical::canonical_hash;
+use karat_core::exit::ExitStatus;
+use karat_core::port::Clock;
+use karat_core::regression::{ArchivedCase, is_regression};
+use karat_core::source::nearest;
+use karat_report::printable;
+
+use super::{RegressReport, ReportedCase, load_valid, named_file, open, write};
+use crate::args::{ConfigArgs, RegressArchiveArgs};
+use crate::clock::SystemClock;
+use crate::discover::EvalPath;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::load::Loaded;
+use crate::printer::Printer;
+use crate::regression::{archive_path, archived_ids, read_archive};
+use crate::settings::Settings;
+
+pub(super) fn run(
+    args: &RegressArchiveArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
+    let settings = Settings::resolve(&config, &[], environment, printer)?;
+    let path = match &args.file {
+        Some(file) => named_file(file, &settings),
+        None => find(&args.id, &load_valid(&[], &settings, printer)?)?,
+    };
+    let mut editor = open(&path, printer)?;
+    let (case, sealed) =
+        editor.remove(&args.id).map_err(|error| Failure::invalid(format!("{}: {error}", path.shown)))?;
+    let found = canonical_hash(&case);
+    if sealed.as_ref().is_some_and(|sealed| *sealed != found) {
+        printer.warn(&format!("'{}' was edited after it was made; it is archived as it is now", args.id));
+    }
+    let hash = sealed.unwrap_or(found);
+    let archive_path = archive_path(&path.path);
+    let shown = archive_path.strip_prefix(&settings.here).unwrap_or(&archive_path).display().to_string();
+    let mut archive = read_archive(&archive_path, &shown, printer)?;
+    match archive.cases.iter().find(|archived| archived.id() == args.id) {
+        // Somebody was interrupted between the two files; what is left to do is done below.
+        Some(archived) if archived.case == case => {}
+        Some(_) => {
+            return Err(Failure::invalid(format!("{shown} holds another case with the id '{}'", args.id))
+                .hint("ids are never used twice: give this case another one"));
+        }
+        None => {
+            let archived_at = SystemClock.now().to_string();
+            archive
+                .add(ArchivedCase { archived_at, reason: args.reason.clone(), hash: hash.clone(), case })
+                .map_err(|error| Failure::errored(format!("cannot edit {shown}: {error}")))?;
+            // First, so that at no time the case is nowhere.
+            write(&archive_path, &shown, &archive.into_text())?;
+        }
+    }
+    write(&path.path, &path.shown, &editor.into_text())?;
+    let told = format!("archived {} of {} in {}\n", printable(&args.id), printable(&path.shown), printable(&shown));
+    let case = ReportedCase { id: args.id.clone(), path: path.shown, archive: Some(shown), hash, case: None };
+    RegressReport { written: true, cases: vec![case] }.print(args.format, &told, printer)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Finds the one eval file that holds a regression case.
+fn find(id: &str, loaded: &[Loaded]) -> Result<EvalPath, Failure> {
+    let regressions = |loaded: &'_ Loaded| -> Vec<String> {
+        let file = &loaded.file;
+        file.cases.iter().filter(|case| is_regression(file, case)).map(|case| case.id.clone()).collect()
+    };
+    let holders: Vec<&Loaded> = loaded.iter().filter(|one| regressions(one).iter().any(|found| found == id)).collect();
+    match holders.as_slice() {
+        [one] => Ok(one.path.clone()),
+        [] => {
+            let failure = match loaded.iter().find(|one| archived_ids(&one.path.path).contains(id)) {
+                Some(one) => Failure::invalid(format!("'{id}' of {} is archived already", one.path.shown)),
+                None => Failure::invalid(format!("no eval file holds a regression case '{id}'")),
+            };
+            let ids: Vec<String> = loaded.iter().flat_map(regressions).collect();
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            Err(match nearest(id, &ids) {
+                Some(near) => failure.hint(format!("did you mean '{near}'?")),
+                None => failure,
+            })
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|one| one.path.shown.as_str()).collect();
+            Err(Failure::invalid(format!("several eval files hold '{id}': {}", names.join(", ")))
+                .hint("name the one that is meant with --file"))
+        }
+    }
+}

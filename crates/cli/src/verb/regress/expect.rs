@@ -1,0 +1,48 @@
+//! What the flags say of the answer.
+
+use karat_core::source::parse;
+use serde_json::{Map, Value, json};
+
+use crate::args::ExpectArgs;
+use crate::failure::Failure;
+
+/// Puts what the flags say in the place of the same keys.
+pub(super) fn expect_of(args: &ExpectArgs, expect: &mut Map<String, Value>) -> Result<(), Failure> {
+    let mut said = match &args.expect {
+        Some(text) => json_object("expect", text)?,
+        None => Map::new(),
+    };
+    let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
+    let sets: Vec<Vec<&str>> = args.tools_acceptable.iter().map(|set| tools(set)).collect();
+    let keys = [
+        ("toolsCalled", args.tools_called.as_deref().map(|all| json!(tools(all)))),
+        ("toolsAcceptable", (!sets.is_empty()).then(|| json!(sets))),
+        ("toolsNotCalled", args.tools_not_called.as_deref().map(|all| json!(tools(all)))),
+        ("responseContains", list(&args.response_contains)),
+        ("responseNotContains", list(&args.response_not_contains)),
+        ("responseMatches", list(&args.response_matches)),
+        ("responseNonEmpty", args.response_non_empty.then(|| json!(true))),
+        ("noToolErrors", args.no_tool_errors.then(|| json!(true))),
+    ];
+    said.extend(keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    // A case has one kind of routing: what is said takes the place of the other kind as well.
+    if said.contains_key("toolsCalled") || said.contains_key("toolsAcceptable") {
+        for key in ["toolsCalled", "toolsCalledMatch", "toolsAcceptable"] {
+            expect.shift_remove(key);
+        }
+    }
+    expect.extend(said);
+    Ok(())
+}
+
+pub(super) fn json_object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
+    match parse(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(Failure::invalid(format!("--{flag} must be a JSON object"))),
+        Err(error) => Err(Failure::invalid(format!("--{flag} is not JSON: {}", error.message))),
+    }
+}
+
+fn tools(text: &str) -> Vec<&str> {
+    text.split(',').map(str::trim).filter(|tool| !tool.is_empty()).collect()
+}

@@ -1,0 +1,45 @@
+//! `karat regress seal`.
+
+use std::fmt::Write as _;
+
+use karat_core::exit::ExitStatus;
+use karat_core::regression::is_regression;
+use karat_report::printable;
+
+use super::{RegressReport, ReportedCase, load_valid, open, write};
+use crate::args::{ConfigArgs, RegressSealArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::load::Loaded;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+pub(super) fn run(args: &RegressSealArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
+    let settings = Settings::resolve(&config, &args.paths, environment, printer)?;
+    let mut report = RegressReport { written: false, cases: Vec::new() };
+    let mut told = String::new();
+    for Loaded { path, file } in load_valid(&args.paths, &settings, printer)? {
+        let hashes = file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
+        let is_open = |id: &str| hashes.is_none_or(|hashes| !hashes.contains_key(id));
+        if !file.cases.iter().any(|case| is_regression(&file, case) && is_open(&case.id)) {
+            continue;
+        }
+        let mut editor = open(&path, printer)?;
+        let fail = |error: &dyn std::fmt::Display| Failure::errored(format!("cannot edit {}: {error}", path.shown));
+        let sealed = editor.seal().map_err(|error| fail(&error))?;
+        let hashes = editor.file().map_err(|error| fail(&error))?.metadata.and_then(|metadata| metadata.case_hashes);
+        write(&path.path, &path.shown, &editor.into_text())?;
+        report.written = true;
+        for id in sealed {
+            let _ = writeln!(told, "sealed {} in {}", printable(&id), printable(&path.shown));
+            let hash = hashes.as_ref().and_then(|hashes| hashes.get(&id)).cloned().unwrap_or_default();
+            report.cases.push(ReportedCase { id, path: path.shown.clone(), archive: None, hash, case: None });
+        }
+    }
+    if report.cases.is_empty() {
+        told.push_str("nothing to seal: every regression case has its hash\n");
+    }
+    report.print(args.format, &told, printer)?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,425 @@
+//! `karat overlap`.
+
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+
+use crate::support::project;
+
+fn tools() -> Value {
+    json!([
+        {"name": "get_weather", "description": "Fetches the current weather of a city. Use when the user asks for the weather now."},
+        {"name": "get_forecast", "description": "Fetches the weather of a city for the next days. For the weather now, use get_weather instead."},
+        {"name": "get_climate", "description": "Fetches the usual weather of a city by month."},
+        {"name": "send_mail", "description": "Sends a message to a person."},
+    ])
+}
+
+fn with_tools() -> TempProject {
+    project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools())
+}
+
+const MAP: &str = "evals/overlap-map.json";
+
+#[test]
+fn an_overlap_is_added_in_both_directions_and_taken_back() {
+    let project = with_tools();
+    insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_forecast", "get_climate", "--reason", "all about weather"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json
+      + get_weather overlaps get_forecast
+      + get_forecast overlaps get_weather
+      + get_weather overlaps get_climate
+      + get_climate overlaps get_weather
+      + reason of get_weather: all about weather
+      + reason of get_forecast: all about weather
+      + reason of get_climate: all about weather
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.read(MAP), @r#"
+    {
+      "get_weather": {
+        "overlaps": ["get_forecast", "get_climate"],
+        "reason": "all about weather"
+      },
+      "get_forecast": {
+        "overlaps": ["get_weather"],
+        "reason": "all about weather"
+      },
+      "get_climate": {
+        "overlaps": ["get_weather"],
+        "reason": "all about weather"
+      }
+    }
+    "#);
+    insta::assert_snapshot!(project.run(["overlap", "add", "get_forecast", "get_weather"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json: nothing to change, already declared
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["overlap", "remove", "get_climate", "get_weather"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json
+      - get_climate overlaps get_weather
+      - get_weather overlaps get_climate
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["overlap", "remove", "get_climate", "get_weather"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json: nothing to change, not declared
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.read(MAP), @r#"
+    {
+      "get_weather": {
+        "overlaps": ["get_forecast"],
+        "reason": "all about weather"
+      },
+      "get_forecast": {
+        "overlaps": ["get_weather"],
+        "reason": "all about weather"
+      },
+      "get_climate": {
+        "reason": "all about weather"
+      }
+    }
+    "#);
+}
+
+#[test]
+fn an_entry_without_anything_left_goes() {
+    let project = with_tools();
+    project.run(["overlap", "add", "get_weather", "get_forecast"]);
+    insta::assert_snapshot!(project.run(["overlap", "remove", "get_weather", "get_forecast"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json
+      - get_weather overlaps get_forecast
+      - the entry of get_weather, in which nothing was left
+      - get_forecast overlaps get_weather
+      - the entry of get_forecast, in which nothing was left
+    ----- stderr -----
+    ");
+    assert_eq!(project.read(MAP), "{}\n");
+}
+
+#[test]
+fn a_cluster_is_of_three_tools_at_least() {
+    let project = with_tools();
+    insta::assert_snapshot!(project.run(["overlap", "add", "--cluster", "get_weather", "get_forecast"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: a cluster is of at least 3 tools, found 2
+    hint: two tools are an overlap: leave --cluster out
+    ");
+    insta::assert_snapshot!(project.run(["overlap", "add", "--cluster", "get_weather", "get_forecast", "get_climate"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json
+      + get_weather in the cluster get_weather + get_forecast + get_climate
+      + get_forecast in the cluster get_weather + get_forecast + get_climate
+      + get_climate in the cluster get_weather + get_forecast + get_climate
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.read(MAP), @r#"
+    {
+      "get_weather": {
+        "clusters": [["get_weather", "get_forecast", "get_climate"]]
+      },
+      "get_forecast": {
+        "clusters": [["get_weather", "get_forecast", "get_climate"]]
+      },
+      "get_climate": {
+        "clusters": [["get_weather", "get_forecast", "get_climate"]]
+      }
+    }
+    "#);
+    insta::assert_snapshot!(project.run(["overlap", "remove", "--cluster", "get_climate", "get_forecast", "get_weather"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json
+      - get_weather in the cluster get_climate + get_forecast + get_weather
+      - the entry of get_weather, in which nothing was left
+      - get_forecast in the cluster get_climate + get_forecast + get_weather
+      - the entry of get_forecast, in which nothing was left
+      - get_climate in the cluster get_climate + get_forecast + get_weather
+      - the entry of get_climate, in which nothing was left
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn what_is_no_tool_is_refused_unless_parts_of_the_registry_are_missing() {
+    let project = with_tools();
+    insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_forcast"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the registry has no tool 'get_forcast'
+    hint: did you mean 'get_forecast'?
+    ");
+    insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_weather"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'get_weather' is named twice
+    ");
+    assert!(!project.path().join(MAP).exists());
+    let unchecked = TempProject::new(env!("CARGO_BIN_EXE_karat"));
+    insta::assert_snapshot!(unchecked.run(["overlap", "add", "a", "b"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json
+      + a overlaps b
+      + b overlaps a
+    ----- stderr -----
+    there is no tool registry, so the names were not checked
+    ");
+}
+
+#[test]
+fn the_formatting_is_kept() {
+    let text = "\u{feff}{\r\n\t\"send_mail\" : {\"overlaps\": [],   \"reason\": \"x\"},\r\n\t\"get_weather\" : {\"overlaps\": [\"send_mail\"]}\r\n}\r\n";
+    let project = with_tools().file(MAP, text);
+    assert_eq!(project.run(["overlap", "add", "get_weather", "get_forecast"]).code, Some(0));
+    let expected = "\u{feff}{\r\n\t\"send_mail\" : {\"overlaps\": [],   \"reason\": \"x\"},\r\n\t\"get_weather\" : {\"overlaps\": [\"send_mail\", \"get_forecast\"]},\r\n\t\"get_forecast\" : {\"overlaps\" : [\"get_weather\"]}\r\n}\r\n";
+    assert_eq!(project.read(MAP), expected);
+}
+
+#[test]
+fn the_other_shape_is_converted_when_that_is_asked_for() {
+    let list = json!({"tools": [{
+        "tool": "get_weather", "reason": "weather",
+        "overlaps": [{"tool": "get_forecast", "reason": "both fetch", "weight": 0.75}],
+        "clusters": [{"name": "sky", "tools": ["get_weather", "get_forecast", "get_climate"]}],
+    }]});
+    let project = with_tools().file(MAP, list.clone());
+    insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/overlap-map.json: the overlap map is a list under 'tools', which is read but not edited
+    hint: --convert rewrites it in the shape that karat edits, and says what has no place there
+    ");
+    assert_eq!(project.read_json(MAP), list);
+    insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate", "--convert"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/overlap-map.json, rewritten in the shape that karat edits
+      + get_weather overlaps get_climate
+      + get_climate overlaps get_weather
+    ----- stderr -----
+    warning: the weight 0.75 of the overlap of 'get_weather' with 'get_forecast' has no place in the other shape, and is dropped
+    warning: the name 'sky' of a cluster of 'get_weather' has no place in the other shape, and is dropped
+    ");
+    insta::assert_snapshot!(project.read(MAP), @r#"
+    {
+      "get_weather": {
+        "overlaps": ["get_forecast", "get_climate"],
+        "clusters": [["get_weather", "get_forecast", "get_climate"]],
+        "reason": "weather; both fetch"
+      },
+      "get_climate": {
+        "overlaps": ["get_weather"]
+      }
+    }
+    "#);
+}
+
+#[test]
+fn an_invalid_map_is_shown_and_left() {
+    let project = with_tools().file(MAP, "{\"get_weather\": {\"overlap\": []}}");
+    insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate"]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+      × unknown key 'overlap'
+       ╭─[evals/overlap-map.json:1:18]
+     1 │ {"get_weather": {"overlap": []}}
+       ·                  ─────────
+       ╰────
+      help: did you mean 'overlaps'?
+    "#);
+    assert_eq!(project.read(MAP), "{\"get_weather\": {\"overlap\": []}}");
+}
+
+#[test]
+fn the_list_unites_both_directions() {
+    let map = json!({
+        "get_weather": {"overlaps": ["get_forecast"], "clusters": [["get_weather", "get_forecast", "get_climate"]], "reason": "all of them are about the weather of one city, which is what people ask for most"},
+    });
+    let project = with_tools().file(MAP, map);
+    insta::assert_snapshot!(project.run(["overlap"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    get_climate
+      cluster   get_climate + get_forecast + get_weather
+    get_forecast
+      overlaps  get_weather
+      cluster   get_climate + get_forecast + get_weather
+    get_weather
+      overlaps  get_forecast
+      cluster   get_climate + get_forecast + get_weather
+      reason    all of them are about the weather of one city, which is what people
+                ask for most
+    3 tools, 1 overlap, 1 cluster
+    ----- stderr -----
+    1 thing is likely wrong in the map; 'karat check' shows them
+    ");
+    insta::assert_snapshot!(project.run(["overlap", "list", "--format", "json"]).filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "path": "evals/overlap-map.json",
+      "version": "3adf659a655f",
+      "overlaps": 1,
+      "clusters": 1,
+      "tools": [
+        {
+          "tool": "get_climate",
+          "overlaps": [],
+          "clusters": [
+            [
+              "get_climate",
+              "get_forecast",
+              "get_weather"
+            ]
+          ],
+          "reason": null
+        },
+        {
+          "tool": "get_forecast",
+          "overlaps": [
+            "get_weather"
+          ],
+          "clusters": [
+            [
+              "get_climate",
+              "get_forecast",
+              "get_weather"
+            ]
+          ],
+          "reason": null
+        },
+        {
+          "tool": "get_weather",
+          "overlaps": [
+            "get_forecast"
+          ],
+          "clusters": [
+            [
+              "get_climate",
+              "get_forecast",
+              "get_weather"
+            ]
+          ],
+          "reason": "all of them are about the weather of one city, which is what people ask for most"
+        }
+      ]
+    }
+    ----- stderr -----
+    1 thing is likely wrong in the map; 'karat check' shows them
+    "#);
+}
+
+#[test]
+fn a_project_without_a_map_has_nothing_to_list() {
+    insta::assert_snapshot!(with_tools().run(["overlap"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    0 tools, 0 overlaps, 0 clusters
+    ----- stderr -----
+    there is no evals/overlap-map.json; 'karat overlap suggest' proposes overlaps
+    ");
+}
+
+#[test]
+fn overlaps_are_proposed_from_the_descriptions() {
+    let project = with_tools();
+    insta::assert_snapshot!(project.run(["overlap", "suggest"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    get_weather — get_forecast  0.46 alike
+      named     the description of get_forecast names get_weather
+      words     now, city, fetche, get, weather
+      karat overlap add get_weather get_forecast
+
+    get_weather — get_climate  0.34 alike
+      words     city, fetche, get, weather
+      karat overlap add get_weather get_climate
+
+    2 suggestions
+    ----- stderr -----
+    ");
+    project.run(["overlap", "add", "get_weather", "get_forecast"]);
+    insta::assert_snapshot!(project.run(["overlap", "suggest", "--limit", "1", "--ascii"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    get_weather - get_climate  0.34 alike
+      words     city, fetche, get, weather
+      karat overlap add get_weather get_climate
+
+    1 suggestion; 1 pair is declared already
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["overlap", "suggest", "--at-least", "0.5", "--format", "json"]).filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "atLeast": 0.5,
+      "measured": false,
+      "total": 0,
+      "declared": 1,
+      "withoutDescription": [],
+      "suggestions": []
+    }
+    ----- stderr -----
+    "#);
+    insta::assert_snapshot!(project.run(["overlap", "suggest", "--at-least", "0"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --at-least must be more than 0 and at most 1
+    ");
+}
+
+#[test]
+fn nothing_is_proposed_without_a_registry() {
+    insta::assert_snapshot!(project().run(["overlap", "suggest"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no tool registry, so there is nothing to compare
+    hint: set 'toolRegistryPath' in karat.json, or give --tool-registry-path
+    ");
+}
+
+#[test]
+fn a_name_with_strange_letters_steers_nothing() {
+    let tools = json!([
+        {"name": "a\u{1b}[31m; rm -rf", "description": "Reads the blue table."},
+        {"name": "b", "description": "Reads the blue table."},
+    ]);
+    let project = project().file("tools.json", tools);
+    let output = project.run(["overlap", "suggest", "--tool-registry-path", "tools.json"]);
+    assert!(!output.stdout.contains('\u{1b}'), "{}", output.stdout);
+    assert!(output.stdout.contains("add 'a"), "{}", output.stdout);
+}
+
+#[test]
+fn maps_fit_their_schema() {
+    let schema: Value = serde_json::from_str(&project().run(["schema", "overlap-map"]).stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let list =
+        json!({"tools": [{"tool": "a", "overlaps": [{"tool": "b", "weight": 1}], "clusters": [{"tools": ["a"]}]}]});
+    for good in [json!({}), json!({"$schema": "x", "a": {"overlaps": ["b"], "reason": null}}), list] {
+        assert!(validator.is_valid(&good), "{good}");
+    }
+    for bad in [json!([]), json!({"a": {"overlap": []}}), json!({"a": {"overlaps": [1]}}), json!({"tools": [{}]})] {
+        assert!(!validator.is_valid(&bad), "{bad}");
+    }
+}

@@ -1,0 +1,559 @@
+//! `karat regress`.
+
+use karat_core::canonical::canonical_hash;
+use karat_testkit::project::{Output, TempProject};
+use serde_json::{Value, json};
+
+use crate::support::{newest_result, project, script};
+
+const FILE: &str = "evals/get-weather.regression.json";
+const ARCHIVE: &str = "evals/get-weather.regression.archived.json";
+
+fn with_tools() -> TempProject {
+    let tools = json!([
+        {"name": "get_weather", "description": "Fetches the weather.", "version": "1.2.0"},
+        {"name": "get_forecast", "description": "Fetches the forecast."},
+    ]);
+    project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools)
+}
+
+/// Lets snapshots know nothing of times and hashes, which differ from run to run.
+#[must_use]
+fn steady() -> insta::internals::SettingsBindDropGuard {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[NOW]");
+    settings.add_filter(r#""[0-9a-f]{12}""#, r#""[HASH]""#);
+    settings.bind_to_scope()
+}
+
+fn add(project: &TempProject, message: &str) -> Output {
+    project.run([
+        "regress",
+        "add",
+        "get_weather",
+        "--bug-ref",
+        "#7",
+        "--message",
+        message,
+        "--tools-called",
+        "get_weather",
+    ])
+}
+
+#[test]
+fn a_case_is_added_to_a_new_file() {
+    let _steady = steady();
+    let project = with_tools();
+    let output = project.run([
+        "regress",
+        "add",
+        "get_weather",
+        "--bug-ref",
+        "#7",
+        "--message",
+        "Weather in Oslo?",
+        "--description",
+        "asked twice",
+        "--tools-acceptable",
+        "get_weather",
+        "--tools-acceptable",
+        "get_weather,get_forecast",
+        "--tools-not-called",
+        "send_mail",
+        "--response-contains",
+        "Oslo",
+        "--response-not-contains",
+        "undefined",
+        "--no-tool-errors",
+        "--expect",
+        "{\"maxToolCalls\": 2}",
+    ]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-001 to evals/get-weather.regression.json, a new file
+    ----- stderr -----
+    warning: rg-get-weather-001: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    warning: rg-get-weather-001: the registry has no tool 'send_mail' (unknown-tool)
+    ");
+    let output = project.run([
+        "regress",
+        "add",
+        "get_weather",
+        "--bug-ref",
+        "#7",
+        "--message",
+        "Weather in Oslo?",
+        "--description",
+        "asked twice",
+        "--tools-acceptable",
+        "get_weather",
+        "--tools-acceptable",
+        "get_weather,get_forecast",
+        "--tools-not-called",
+        "get_forecast",
+        "--response-contains",
+        "Oslo",
+        "--response-not-contains",
+        "undefined",
+        "--no-tool-errors",
+        "--expect",
+        "{\"maxToolCalls\": 2}",
+    ]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-002 to evals/get-weather.regression.json
+    ----- stderr -----
+    warning: rg-get-weather-002: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    warning: rg-get-weather-002: the message is the same as that of 'rg-get-weather-001' (same-prompt)
+    ");
+    insta::assert_snapshot!(project.read(FILE), @r##"
+    {
+      "metadata": {
+        "toolName": "get_weather",
+        "toolVersion": "1.2.0",
+        "descriptionHash": "[HASH]",
+        "registrySize": 2,
+        "generatedAt": "[NOW]",
+        "generatedBy": "karat regress",
+        "tier": "regression",
+        "caseHashes": {
+          "rg-get-weather-001": "[HASH]",
+          "rg-get-weather-002": "[HASH]"
+        }
+      },
+      "cases": [
+        {
+          "id": "rg-get-weather-001",
+          "description": "regression — asked twice",
+          "difficulty": "regression",
+          "createdAt": "[NOW]",
+          "bugRef": "#7",
+          "input": {
+            "message": "Weather in Oslo?"
+          },
+          "expect": {
+            "maxToolCalls": 2,
+            "toolsAcceptable": [["get_weather"], ["get_weather", "get_forecast"]],
+            "toolsNotCalled": ["send_mail"],
+            "responseContains": ["Oslo"],
+            "responseNotContains": ["undefined"],
+            "noToolErrors": true
+          }
+        },
+        {
+          "id": "rg-get-weather-002",
+          "description": "regression — asked twice",
+          "difficulty": "regression",
+          "createdAt": "[NOW]",
+          "bugRef": "#7",
+          "input": {
+            "message": "Weather in Oslo?"
+          },
+          "expect": {
+            "maxToolCalls": 2,
+            "toolsAcceptable": [["get_weather"], ["get_weather", "get_forecast"]],
+            "toolsNotCalled": ["get_forecast"],
+            "responseContains": ["Oslo"],
+            "responseNotContains": ["undefined"],
+            "noToolErrors": true
+          }
+        }
+      ]
+    }
+    "##);
+    assert_eq!(project.run(["check"]).code, Some(1));
+}
+
+#[test]
+fn ids_go_on_and_hashes_are_kept() {
+    let _steady = steady();
+    let project = with_tools();
+    assert_eq!(add(&project, "one").code, Some(0));
+    let first = project.read(FILE);
+    insta::assert_snapshot!(add(&project, "two").filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-002 to evals/get-weather.regression.json
+    ----- stderr -----
+    ");
+    let file = project.read_json(FILE);
+    for case in file["cases"].as_array().unwrap() {
+        assert_eq!(file["metadata"]["caseHashes"][case["id"].as_str().unwrap()], canonical_hash(case));
+    }
+    // Only commas were added to what was there.
+    let second = project.read(FILE);
+    let mut lines = second.lines();
+    assert!(
+        first.lines().all(|line| lines.any(|other| other == line || other.strip_suffix(',') == Some(line))),
+        "{second}"
+    );
+    assert_eq!(project.run(["check"]).code, Some(0));
+}
+
+#[test]
+fn an_edit_of_an_added_case_fails_the_check() {
+    let _steady = steady();
+    let project = with_tools();
+    add(&project, "one");
+    assert_eq!(project.run(["check"]).code, Some(0));
+    project.write(FILE, project.read(FILE).replace("\"one\"", "\"won\""));
+    let output = project.run(["check"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("was edited after it was made"), "{}", output.stdout);
+}
+
+#[test]
+fn a_removed_case_fails_the_check_and_an_archived_one_does_not() {
+    let _steady = steady();
+    let project = with_tools();
+    add(&project, "one");
+    add(&project, "two");
+    let before = project.read(FILE);
+    let mut file = project.read_json(FILE);
+    file["cases"].as_array_mut().unwrap().remove(0);
+    project.write(FILE, &file);
+    let output = project.run(["check"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("(removed-regression)"), "{}", output.stdout);
+    project.write(FILE, before);
+    insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-001", "--reason", "the tool was split"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    archived rg-get-weather-001 of evals/get-weather.regression.json in evals/get-weather.regression.archived.json
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.read(ARCHIVE), @r##"
+    {
+      "archived": [
+        {
+          "archivedAt": "[NOW]",
+          "reason": "the tool was split",
+          "hash": "[HASH]",
+          "case": {
+            "id": "rg-get-weather-001",
+            "description": "regression — #7",
+            "difficulty": "regression",
+            "createdAt": "[NOW]",
+            "bugRef": "#7",
+            "input": {
+              "message": "one"
+            },
+            "expect": {
+              "toolsCalled": ["get_weather"]
+            }
+          }
+        }
+      ]
+    }
+    "##);
+    assert_eq!(project.read_json(FILE)["metadata"]["caseHashes"].as_object().unwrap().len(), 1);
+    let output = project.run(["check"]);
+    assert_eq!((output.code, output.stdout.contains("1 file, 1 case")), (Some(0), true), "{}", output.stdout);
+    // Its id is never given out again.
+    project.run(["regress", "archive", "rg-get-weather-002"]);
+    assert!(add(&project, "three").stdout.contains("rg-get-weather-003"));
+    insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-001"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'rg-get-weather-001' of evals/get-weather.regression.json is archived already
+    hint: did you mean 'rg-get-weather-003'?
+    ");
+    insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-03"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: no eval file holds a regression case 'rg-get-weather-03'
+    hint: did you mean 'rg-get-weather-003'?
+    ");
+}
+
+#[test]
+fn an_interrupted_archiving_loses_nothing_and_can_be_repeated() {
+    let _steady = steady();
+    let project = with_tools();
+    add(&project, "one");
+    let before = project.read(FILE);
+    // The archive cannot be written: nothing changes.
+    std::fs::create_dir(project.path().join(ARCHIVE)).unwrap();
+    let output = project.run(["regress", "archive", "rg-get-weather-001"]);
+    assert_eq!((output.code, project.read(FILE)), (Some(2), before.clone()), "{}", output.stderr);
+    std::fs::remove_dir(project.path().join(ARCHIVE)).unwrap();
+    assert_eq!(project.run(["regress", "archive", "rg-get-weather-001"]).code, Some(0));
+    // As if it had been killed between the two files.
+    project.write(FILE, before);
+    assert_eq!(project.run(["regress", "archive", "rg-get-weather-001"]).code, Some(0));
+    assert_eq!(project.read_json(ARCHIVE)["archived"].as_array().unwrap().len(), 1);
+    assert_eq!(project.read_json(FILE)["cases"], json!([]));
+}
+
+#[test]
+fn cases_without_a_hash_are_sealed_and_no_hash_is_changed() {
+    let _steady = steady();
+    let case = |id: &str| json!({"id": id, "difficulty": "regression", "input": {"message": id}, "expect": {"responseNonEmpty": true}});
+    let cases = json!([case("rg-x-001"), case("rg-x-002")]);
+    let project = project()
+        .file(
+            "evals/x.regression.json",
+            json!({"metadata": {"caseHashes": {"rg-x-001": "000000000000"}}, "cases": cases}),
+        )
+        .file("evals/y.regression.json", json!({"cases": [case("rg-y-001")]}));
+    assert!(project.run(["check"]).stdout.contains("(unsealed-regression)"));
+    insta::assert_snapshot!(project.run(["regress", "seal"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    sealed rg-x-002 in evals/x.regression.json
+    sealed rg-y-001 in evals/y.regression.json
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["regress", "seal"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    nothing to seal: every regression case has its hash
+    ----- stderr -----
+    ");
+    let hashes = project.read_json("evals/x.regression.json")["metadata"]["caseHashes"].clone();
+    assert_eq!(hashes, json!({"rg-x-001": "000000000000", "rg-x-002": canonical_hash(&case("rg-x-002"))}));
+    assert!(project.read("evals/y.regression.json").starts_with("{\n \"metadata\": {"));
+    project.write("evals/z.regression.json", json!([case("rg-z-001")]));
+    insta::assert_snapshot!(project.run(["regress", "seal"]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/z.regression.json: the file is a bare list of cases, which has no place for their hashes
+    hint: put the list under 'cases' of an object: {"metadata": {}, "cases": [...]}
+    "#);
+}
+
+fn after_a_run() -> TempProject {
+    let golden = json!([
+        {"id": "gs-get-weather-001", "description": "says rain", "input": {"message": "rain?"}, "stubs": {"get_weather": {"rain": true}},
+         "expect": {"toolsCalled": [], "responseContains": ["rain"], "responseNonEmpty": true}},
+        {"id": "gs-get-weather-002", "input": {"message": "sun?"}, "expect": {"responseContains": ["sun"]}},
+        {"id": "gs-get-weather-003", "input": {"message": "snow?"}, "expect": {"responseContains": ["{{snapshot:snow}}"], "responseNonEmpty": true}},
+    ]);
+    let project = with_tools()
+        .file("snapshot.json", json!({"snow": "white"}))
+        .file("agent.json", script(&[("rain?", "dry"), ("sun?", "the sun"), ("snow?", "none")]))
+        .file("evals/get-weather.golden.json", golden);
+    let run = project.run(["run", "--agent-endpoint", "scripted:agent.json", "--snapshot-file", "snapshot.json"]);
+    assert_eq!(run.code, Some(1), "{}", run.both());
+    project
+}
+
+#[test]
+fn a_failed_case_of_a_run_becomes_a_regression_case() {
+    let _steady = steady();
+    let project = after_a_run();
+    let run_id = newest_result(&project, "evals/results")["runId"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(project.run(["regress", "add", "--from-run", &run_id, "--case", "gs-get-weather-001", "--bug-ref", "abc123", "--dry-run"]).filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "id": "rg-get-weather-001",
+      "description": "regression — responseContains: expected 'rain' in response but not found",
+      "difficulty": "regression",
+      "createdAt": "[NOW]",
+      "bugRef": "abc123",
+      "input": {
+        "message": "rain?"
+      },
+      "stubs": {
+        "get_weather": {
+          "rain": true
+        }
+      },
+      "expect": {
+        "toolsCalled": [],
+        "responseContains": [
+          "rain"
+        ],
+        "responseNonEmpty": true
+      }
+    }
+    ----- stderr -----
+    warning: rg-get-weather-001: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    rg-get-weather-001 would be added to evals/get-weather.regression.json, a new file
+    "#);
+    assert!(!project.path().join(FILE).exists());
+    insta::assert_snapshot!(project.run(["regress", "add", "--from-run", "latest", "--case", "gs-get-weather-001", "--bug-ref", "abc123", "--format", "json"]).filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "written": true,
+      "cases": [
+        {
+          "id": "rg-get-weather-001",
+          "path": "evals/get-weather.regression.json",
+          "hash": "[HASH]",
+          "case": {
+            "id": "rg-get-weather-001",
+            "description": "regression — responseContains: expected 'rain' in response but not found",
+            "difficulty": "regression",
+            "createdAt": "[NOW]",
+            "bugRef": "abc123",
+            "input": {
+              "message": "rain?"
+            },
+            "stubs": {
+              "get_weather": {
+                "rain": true
+              }
+            },
+            "expect": {
+              "toolsCalled": [],
+              "responseContains": [
+                "rain"
+              ],
+              "responseNonEmpty": true
+            }
+          }
+        }
+      ]
+    }
+    ----- stderr -----
+    warning: rg-get-weather-001: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    "#);
+    assert_eq!(project.read_json(FILE)["cases"][0]["input"]["message"], "rain?");
+}
+
+#[test]
+fn what_shows_no_bug_is_refused() {
+    let _steady = steady();
+    let project = after_a_run();
+    let from = |case: &str, more: &[&str]| {
+        let arguments = ["regress", "add", "--from-run", "latest", "--bug-ref", "#1", "--case", case];
+        project.run(arguments.iter().chain(more).copied())
+    };
+    insta::assert_snapshot!(from("gs-get-weather-002", &[]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'gs-get-weather-002' passed in the run [RUN_ID], so it shows no bug
+    hint: --even-if-passed takes it nevertheless
+    ");
+    insta::assert_snapshot!(from("gs-get-weather-02", &[]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the run [RUN_ID] has no case 'gs-get-weather-02'
+    hint: did you mean 'gs-get-weather-002'?
+    ");
+    insta::assert_snapshot!(from("gs-get-weather-003", &[]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'responseContains' uses a {{snapshot:...}} token, whose value changes: a regression case must only hold stable values
+    hint: give the value as it was, for example --response-contains VALUE
+    ");
+    insta::assert_snapshot!(from("gs-get-weather-003", &["--response-contains", "white"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-001 to evals/get-weather.regression.json, a new file
+    ----- stderr -----
+    ");
+    assert_eq!(from("gs-get-weather-002", &["--even-if-passed"]).code, Some(0));
+    insta::assert_snapshot!(project.run(["regress", "add", "--from-run", "nothing", "--case", "x", "--bug-ref", "#1"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no run 'nothing' in [DIR]/evals/results
+    hint: a run's id is in its result files' names; 'latest' is the newest
+    ");
+}
+
+#[test]
+fn an_invalid_case_is_shown_and_nothing_is_written() {
+    let _steady = steady();
+    let project = with_tools();
+    let base = ["regress", "add", "get_weather", "--bug-ref", "#1", "--message", "m"];
+    let with = |more: &[&'static str]| project.run(base.into_iter().chain(more.iter().copied()));
+    insta::assert_snapshot!(with(&["--response-matches", "("]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+      × rg-get-weather-001: 'responseMatches'[0] is not a regular expression:
+      │ unterminated capturing group
+        ╭─[evals/get-weather.regression.json:25:29]
+     25 │         "responseMatches": ["("]
+        ·                             ───
+        ╰────
+    error: the new case is invalid, so nothing was written
+    "#);
+    insta::assert_snapshot!(with(&[]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the case expects nothing, so it would always pass
+    hint: say what must be true with --tools-called, --response-contains and the like; see --help
+    ");
+    insta::assert_snapshot!(with(&["--response-contains", "{{snapshot:x}}"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'responseContains' uses a {{snapshot:...}} token, whose value changes: a regression case must only hold stable values
+    ");
+    insta::assert_snapshot!(with(&["--expect", "[]"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --expect must be a JSON object
+    ");
+    assert_eq!(with(&["--tools-called", "a", "--tools-acceptable", "b"]).code, Some(2));
+    assert!(!project.path().join("evals").exists());
+    insta::assert_snapshot!(project.run(["regress", "add", "get_wether", "--bug-ref", "#1", "--message", "m", "--no-tool-errors"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the registry has no tool 'get_wether'
+    hint: did you mean 'get_weather'?
+    ");
+}
+
+#[test]
+fn an_existing_regression_file_is_used_wherever_it_is() {
+    let _steady = steady();
+    let project = with_tools()
+        .file("evals/old/weather.regression.json", json!({"metadata": {"toolName": "get_weather"}, "cases": []}));
+    insta::assert_snapshot!(add(&project, "one").filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-001 to evals/old/weather.regression.json
+    ----- stderr -----
+    ");
+    project.write("evals/get-weather.regression.json", json!([]));
+    insta::assert_snapshot!(add(&project, "two").filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'get_weather' has several regression files: evals/get-weather.regression.json, evals/old/weather.regression.json
+    hint: name the one that is meant with --file
+    ");
+    let bare =
+        ["regress", "add", "get_weather", "--bug-ref", "#7", "--message", "m", "--no-tool-errors", "--file", FILE];
+    insta::assert_snapshot!(project.run(bare).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/get-weather.regression.json: the file is a bare list of cases, which has no place for their hashes
+    hint: put the list under 'cases' of an object: {"metadata": {}, "cases": [...]}
+    "#);
+}
+
+#[test]
+fn archives_and_reports_fit_their_schemas() {
+    let _steady = steady();
+    let project = with_tools();
+    let fits = |schema: &str, value: &Value| {
+        let schema: Value = serde_json::from_str(&project.run(["schema", schema]).stdout).unwrap();
+        let errors: Vec<String> =
+            jsonschema::validator_for(&schema).unwrap().iter_errors(value).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+    };
+    add(&project, "one");
+    let archived = project.run(["regress", "archive", "rg-get-weather-001", "--format", "json"]);
+    fits("regress-report", &serde_json::from_str(&archived.stdout).unwrap());
+    fits("regression-archive", &project.read_json(ARCHIVE));
+}

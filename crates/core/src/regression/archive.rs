@@ -1,0 +1,168 @@
+//! Where regression cases go that are not run any more; it stands beside the eval file.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::source::{
+    EditError, Finding, JsonText, ObjectReader, Path, Problems, parse, read_array, read_object_map, read_string,
+};
+
+/// The cases of an archive, in order, and its text.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    pub cases: Vec<ArchivedCase>,
+    json: JsonText,
+}
+
+/// A case that is not run any more.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ArchivedCase {
+    /// When it was taken out of its eval file.
+    pub archived_at: String,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The hash of the case as it was made.
+    pub hash: String,
+    /// The case as it stood in its eval file.
+    pub case: Value,
+}
+
+/// An archive of regression cases.
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "karat regression archive")]
+pub struct ArchiveSchema {
+    /// Where this file's schema is, for editors.
+    #[serde(rename = "$schema")]
+    schema: Option<String>,
+    archived: Vec<ArchivedCase>,
+}
+
+impl ArchivedCase {
+    /// Returns the case's id.
+    pub fn id(&self) -> &str {
+        self.case.get("id").and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+impl Archive {
+    /// Begins an empty archive.
+    pub fn empty() -> Self {
+        Self { cases: Vec::new(), json: JsonText::of(&json!({"archived": []})) }
+    }
+
+    /// Reads an archive, strictly.
+    pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
+        let text = String::from_utf8_lossy(bytes);
+        let bare = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let value = parse(bare).map_err(|error| vec![Finding::syntax(bare, error)])?;
+        let mut problems = Problems::default();
+        let cases = read_archive(&value, &Path::Root, &mut problems);
+        let json = JsonText::read(&text).map_err(|error| vec![Finding::syntax(bare, error)])?;
+        match cases.filter(|_| problems.is_empty()) {
+            Some(cases) => Ok(Self { cases, json }),
+            None => Err(Finding::locate_all(bare, problems.into_list())),
+        }
+    }
+
+    /// Adds a case to the end.
+    pub fn add(&mut self, case: ArchivedCase) -> Result<(), EditError> {
+        let mut written = json!({"archivedAt": case.archived_at});
+        if let Some(reason) = &case.reason {
+            written["reason"] = json!(reason);
+        }
+        written["hash"] = json!(case.hash);
+        written["case"] = case.case.clone();
+        self.json.append("/archived", &written)?;
+        self.cases.push(case);
+        Ok(())
+    }
+
+    pub fn into_text(self) -> String {
+        self.json.into_text()
+    }
+}
+
+/// Returns the name of the archive that belongs to an eval file: `x.regression.archived.json` of `x.regression.json`.
+pub fn archive_name(eval_file_name: &str) -> String {
+    let stem = eval_file_name.strip_suffix(".json").unwrap_or(eval_file_name);
+    format!("{stem}.archived.json")
+}
+
+fn read_archive(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<ArchivedCase>> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    object.nullable("$schema", path, problems, read_string);
+    let cases = object
+        .required("archived", path, problems, |value, path, problems| read_array(value, path, problems, read_archived));
+    object.close(path, problems);
+    cases
+}
+
+fn read_archived(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ArchivedCase> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let archived_at = object.required("archivedAt", path, problems, read_string);
+    let reason = object.nullable("reason", path, problems, read_string);
+    let hash = object.required("hash", path, problems, read_string);
+    let case = object.required("case", path, problems, |value, path, problems| {
+        let case = read_object_map(value, path, problems)?;
+        if !case.get("id").is_some_and(Value::is_string) {
+            problems.at(path, "an archived case has an 'id'");
+        }
+        Some(case)
+    });
+    object.close(path, problems);
+    Some(ArchivedCase { archived_at: archived_at?, reason, hash: hash?, case: Value::Object(case?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_is_read_as_it_was_written() {
+        let mut archive = Archive::empty();
+        let case = ArchivedCase {
+            archived_at: "2026-01-01T00:00:00Z".to_owned(),
+            reason: Some("the tool is gone".to_owned()),
+            hash: "0123456789ab".to_owned(),
+            case: json!({"id": "rg-t-001"}),
+        };
+        archive.add(case.clone()).expect("an edit");
+        let text = archive.into_text();
+        insta::assert_snapshot!(text, @r#"
+        {
+          "archived": [
+            {
+              "archivedAt": "2026-01-01T00:00:00Z",
+              "reason": "the tool is gone",
+              "hash": "0123456789ab",
+              "case": {
+                "id": "rg-t-001"
+              }
+            }
+          ]
+        }
+        "#);
+        assert_eq!(Archive::read(text.as_bytes()).expect("valid").cases, [case]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_found() {
+        let text = r#"{"archived": [{"archivedAt": 1, "hash": "x", "case": {}, "reasons": ""}]}"#;
+        let findings = Archive::read(text.as_bytes()).expect_err("invalid");
+        let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            ["'archivedAt' must be a string, found a number", "an archived case has an 'id'", "unknown key 'reasons'"]
+        );
+    }
+
+    #[test]
+    fn names_of_archives() {
+        assert_eq!(archive_name("get-weather.regression.json"), "get-weather.regression.archived.json");
+        assert_eq!(crate::case::Tier::from_file_name("get-weather.regression.archived.json"), None);
+    }
+}

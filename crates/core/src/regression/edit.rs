@@ -1,0 +1,190 @@
+//! Edits of an eval file that holds regression cases; its formatting is kept.
+
+use serde_json::{Map, Value, json};
+
+use super::is_regression;
+use crate::canonical::canonical_hash;
+use crate::case::{EvalFile, InvalidEvalFile, Origin};
+use crate::source::{EditError, JsonText, Side, locate, parse, pointer_key};
+
+/// An eval file under edit.
+#[derive(Debug, Clone)]
+pub struct RegressionEditor {
+    json: JsonText,
+    file_name: String,
+}
+
+/// Why an eval file was not edited.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RegressionEditError {
+    #[error("{0}")]
+    Invalid(#[from] InvalidEvalFile),
+    #[error("the file is a bare list of cases, which has no place for their hashes")]
+    BareList,
+    #[error("there is no case '{0}'")]
+    NoCase(String),
+    #[error("{0}")]
+    Edit(#[from] EditError),
+}
+
+impl RegressionEditor {
+    /// Begins a new file with this metadata and no cases.
+    pub fn new(metadata: &Map<String, Value>, file_name: &str) -> Self {
+        let json = JsonText::of(&json!({"metadata": metadata, "cases": []}));
+        Self { json, file_name: file_name.to_owned() }
+    }
+
+    /// Begins to edit a file, which must be a valid eval file with an envelope.
+    pub fn open(bytes: &[u8], file_name: &str) -> Result<Self, RegressionEditError> {
+        EvalFile::read(bytes, Origin { file_name })?;
+        // It was just read, so that it is UTF-8 and JSON; what is not shows when the edited text is read.
+        let json = JsonText::read(&String::from_utf8_lossy(bytes)).unwrap_or_else(|_| JsonText::of(&json!({})));
+        if json.text().trim_start().starts_with('[') {
+            return Err(RegressionEditError::BareList);
+        }
+        Ok(Self { json, file_name: file_name.to_owned() })
+    }
+
+    /// Adds a case to the end, with its hash.
+    pub fn add(&mut self, case: &Value) -> Result<(), RegressionEditError> {
+        let id = case.get("id").and_then(Value::as_str).unwrap_or_default();
+        self.json.append("/cases", case)?;
+        self.seal_one(id, &canonical_hash(case))?;
+        Ok(())
+    }
+
+    /// Takes a case out, with its hash; returns the case and the hash that was written of it, if one was.
+    pub fn remove(&mut self, id: &str) -> Result<(Value, Option<String>), RegressionEditError> {
+        let tree = self.tree();
+        let (index, case) = raw_cases(&tree)
+            .iter()
+            .enumerate()
+            .find(|(_, case)| case.get("id").and_then(Value::as_str) == Some(id))
+            .ok_or_else(|| RegressionEditError::NoCase(id.to_owned()))?;
+        self.json.remove(&format!("/cases/{index}"))?;
+        let pointer = hash_pointer(id);
+        let hash = tree.pointer(&pointer).and_then(Value::as_str).map(str::to_owned);
+        if hash.is_some() {
+            self.json.remove(&pointer)?;
+        }
+        Ok((case.clone(), hash))
+    }
+
+    /// Adds the hashes of regression cases that have none, and returns their ids; a hash that is there stays.
+    pub fn seal(&mut self) -> Result<Vec<String>, RegressionEditError> {
+        let tree = self.tree();
+        let file = self.file()?;
+        let mut sealed = Vec::new();
+        for (case, raw) in file.cases.iter().zip(raw_cases(&tree)) {
+            if is_regression(&file, case) && tree.pointer(&hash_pointer(&case.id)).is_none() {
+                self.seal_one(&case.id, &canonical_hash(raw))?;
+                sealed.push(case.id.clone());
+            }
+        }
+        Ok(sealed)
+    }
+
+    /// Returns the file as it would be read now.
+    pub fn file(&self) -> Result<EvalFile, InvalidEvalFile> {
+        EvalFile::read(self.json.text().as_bytes(), Origin { file_name: &self.file_name })
+    }
+
+    /// Returns the text without its byte order mark.
+    pub fn text(&self) -> &str {
+        self.json.text()
+    }
+
+    pub fn into_text(self) -> String {
+        self.json.into_text()
+    }
+
+    fn tree(&self) -> Value {
+        parse(self.json.text()).unwrap_or_default()
+    }
+
+    fn seal_one(&mut self, id: &str, hash: &str) -> Result<(), EditError> {
+        let is_there = |pointer: &str| {
+            locate(self.json.text(), pointer).is_some_and(|found| self.json.text()[found.value].starts_with('{'))
+        };
+        let hashes = json!({ id: hash });
+        if is_there("/metadata/caseHashes") {
+            self.json.insert("/metadata/caseHashes", id, &json!(hash), Side::Last)
+        } else if is_there("/metadata") {
+            self.set("/metadata", "caseHashes", &hashes, Side::Last)
+        } else {
+            self.set("", "metadata", &json!({ "caseHashes": hashes }), Side::First)
+        }
+    }
+
+    /// Adds a member, or gives it a value where it is null.
+    fn set(&mut self, object: &str, key: &str, value: &Value, side: Side) -> Result<(), EditError> {
+        match self.json.insert(object, key, value, side) {
+            Err(EditError::KeyTaken { .. }) => self.json.replace(&format!("{object}/{key}"), value),
+            inserted => inserted,
+        }
+    }
+}
+
+fn raw_cases(tree: &Value) -> &[Value] {
+    tree.get("cases").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn hash_pointer(id: &str) -> String {
+    format!("/metadata/caseHashes/{}", pointer_key(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const NAME: &str = "t.regression.json";
+
+    fn case(id: &str) -> Value {
+        json!({"id": id, "input": {"message": id}, "expect": {"toolsCalled": ["t"]}})
+    }
+
+    fn open(text: &str) -> RegressionEditor {
+        RegressionEditor::open(text.as_bytes(), NAME).expect("an eval file")
+    }
+
+    #[rstest]
+    #[case::empty(r#"{"metadata": {"caseHashes": {}}, "cases": []}"#)]
+    #[case::no_hashes(r#"{"metadata": {}, "cases": []}"#)]
+    #[case::null_hashes(r#"{"metadata": {"caseHashes": null}, "cases": []}"#)]
+    #[case::no_metadata("{\n  \"cases\": []\n}\n")]
+    #[case::null_metadata(r#"{"cases": [], "metadata": null}"#)]
+    #[case::marked("\u{feff}{\"cases\": []}")]
+    fn a_case_is_added_with_its_hash(#[case] text: &str) {
+        let mut editor = open(text);
+        editor.add(&case("rg-t-001")).expect("an edit");
+        let file = editor.file().expect("valid");
+        let hashes = file.metadata.and_then(|metadata| metadata.case_hashes).expect("hashes");
+        assert_eq!(hashes["rg-t-001"], canonical_hash(&case("rg-t-001")));
+        assert_eq!(file.cases[0].id, "rg-t-001");
+        let (removed, hash) = editor.remove("rg-t-001").expect("there");
+        assert_eq!((removed, hash), (case("rg-t-001"), Some(canonical_hash(&case("rg-t-001")))));
+        assert!(editor.file().expect("valid").cases.is_empty());
+        assert!(editor.remove("rg-t-001").is_err());
+    }
+
+    #[test]
+    fn sealing_adds_and_never_changes() {
+        let golden = json!({"id": "gs-t-001", "input": {"message": "g"}, "expect": {}});
+        let marked = json!({"id": "x", "difficulty": "regression", "input": {"message": "r"}, "expect": {}});
+        let text = json!({"metadata": {"tier": "labeled", "caseHashes": {"y": "old"}}, "cases": [golden, marked]});
+        let mut editor = open(&text.to_string());
+        assert_eq!(editor.seal().expect("sealed"), ["x"]);
+        assert_eq!(editor.seal().expect("sealed"), Vec::<String>::new());
+        let tree = editor.tree();
+        assert_eq!(tree["metadata"]["caseHashes"], json!({"y": "old", "x": canonical_hash(&marked)}));
+    }
+
+    #[test]
+    fn a_bare_list_has_no_place_for_hashes() {
+        let refused = RegressionEditor::open(b"[]", NAME).expect_err("refused");
+        assert_eq!(refused, RegressionEditError::BareList);
+        assert!(matches!(RegressionEditor::open(b"{}", NAME), Err(RegressionEditError::Invalid(_))));
+    }
+}
