@@ -1,8 +1,11 @@
 //! The overlap map: which tools are easily taken for each other, and which belong together.
 
+mod cover;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use cover::{Uncovered, covers_cluster, covers_pair};
 
 /// What is declared, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
