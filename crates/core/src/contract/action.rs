@@ -132,7 +132,7 @@ pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     let sentence = behind_labels(prose.first_sentence(), tool, prose.text);
     let first = sentence.first()?;
     // "Recursively search …": a verb follows.
-    let head = if first.text.ends_with("ly") { &sentence[1.min(sentence.len())..] } else { sentence };
+    let head = if first.is_adverb() { &sentence[1.min(sentence.len())..] } else { sentence };
     if let Some(words) = return_words(head, tool) {
         let message = format!("the first sentence is about what comes back ('{}'), not about what is done", {
             &prose.text[words.clone()]
@@ -243,6 +243,8 @@ mod tests {
     #[case("Fetching weather.")]
     #[case("Recursively search for files.")]
     #[case("Zaps a frobnicator.")]
+    #[case("Apply a manifest to the cluster.")]
+    #[case("Reapply a manifest to the cluster.")]
     #[case("[DEPRECATED] Reads a file.")]
     #[case("get_weather: Fetches the weather.")]
     #[case("`get-weather` - Fetches the weather.")]

@@ -29,7 +29,11 @@ pub(super) fn check(registry: &Registry) -> Vec<(usize, ContractFinding)> {
         texts.iter().map(|(words, _)| words.iter().map(String::as_str).collect::<Vec<_>>().join(" ")).collect();
     let mut groups = Groups::of(texts.len());
     for pair in similar_pairs(joined.iter().map(String::as_str), NEARLY_THE_SAME) {
-        groups.join(pair.places.0, pair.places.1);
+        let (left, right) = pair.places;
+        let names = [left, right].map(|text| tools[texts[text].1[0]].name.as_str());
+        if !named_apart(names, [&texts[left].0, &texts[right].0]) {
+            groups.join(left, right);
+        }
     }
     let mut findings = Vec::new();
     for group in groups.all() {
@@ -42,6 +46,16 @@ pub(super) fn check(registry: &Registry) -> Vec<(usize, ContractFinding)> {
         }
     }
     findings
+}
+
+/// Tells whether each of two descriptions has a word of its own tool's name that the other one has not: "Finds a shop"
+/// and "Finds a library" say which tool they belong to.
+fn named_apart(names: [&str; 2], texts: [&BTreeSet<String>; 2]) -> bool {
+    let [left, right] = names.map(words);
+    let says = |own: &BTreeSet<String>, text: &BTreeSet<String>, other: &BTreeSet<String>| {
+        own.iter().any(|word| text.contains(word) && !other.contains(word))
+    };
+    says(&left, texts[0], texts[1]) && says(&right, texts[1], texts[0])
 }
 
 fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
@@ -153,6 +167,14 @@ mod tests {
         let found = found(&tools);
         assert_eq!((found.len(), found[0].1.also.len()), (1, 1999));
         assert!(found[0].1.message.contains("'tool_5' and 1994 more"), "{}", found[0].1.message);
+    }
+
+    #[test]
+    fn descriptions_that_name_their_subject_are_told_apart() {
+        let long: String = (b'a'..=b'z').map(|letter| char::from(letter).to_string().repeat(3) + " ").collect();
+        let (shop, library) = (format!("Finds a shop {long}."), format!("Finds a library {long}."));
+        assert_eq!(found(&[("shop.find", &shop), ("library.find", &library)]), []);
+        assert_eq!(found(&[("find_1", &shop), ("find_2", &library)]).len(), 1);
     }
 
     #[test]

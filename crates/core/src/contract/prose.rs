@@ -100,6 +100,9 @@ const FOREIGN: [&str; 80] = [
     "zum",
 ];
 
+/// Verbs that look like adverbs.
+const VERBS_LIKE_ADVERBS: [&str; 8] = ["apply", "comply", "fly", "imply", "multiply", "rely", "reply", "supply"];
+
 /// A text that is read as prose.
 pub(super) struct Prose<'t> {
     pub(super) text: &'t str,
@@ -114,6 +117,13 @@ pub(super) struct Word {
     /// In lower case.
     pub(super) text: String,
     pub(super) span: Range<usize>,
+}
+
+impl Word {
+    /// Tells whether this says how something is done: "recursively".
+    pub(super) fn is_adverb(&self) -> bool {
+        self.text.ends_with("ly") && !VERBS_LIKE_ADVERBS.iter().any(|verb| self.text.ends_with(verb))
+    }
 }
 
 impl<'t> Prose<'t> {

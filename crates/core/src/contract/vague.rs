@@ -7,8 +7,26 @@ use super::{ContractFinding, ContractRule, Words};
 use crate::registry::Tool;
 use crate::similarity;
 
-/// Fewer words than these beside the tool's own name tell it from no other tool.
-const FEWEST_WORDS: usize = 3;
+/// Fewer words than these beside the tool's own name tell it from no other tool. With three, every eighth of 450 real
+/// descriptions would be found, among them "Calculate the area of a triangle given its base and height".
+const FEWEST_WORDS: usize = 2;
+
+/// Words that are about nothing in particular, and so do not count, as similarity takes them.
+const FILLERS: [&str; 13] = [
+    "all",
+    "based",
+    "certain",
+    "following",
+    "info",
+    "information",
+    "optional",
+    "parameter",
+    "particular",
+    "provided",
+    "specific",
+    "specified",
+    "using",
+];
 
 /// Words that stand for what is not said.
 const HOLLOW: [&str; 14] = [
@@ -59,7 +77,7 @@ pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     let places = hollow_words(prose);
     let own = similarity::words(&tool.name);
     let mut said = similarity::words(prose.text);
-    said.retain(|word| !own.contains(word));
+    said.retain(|word| !own.contains(word) && !FILLERS.contains(&word.as_str()));
     if places.is_empty() && said.len() >= FEWEST_WORDS {
         return None;
     }
@@ -105,7 +123,7 @@ fn hollow_words(prose: &Prose<'_>) -> Vec<usize> {
 
 /// Returns the place of the verb that a sentence begins with.
 fn action_at(words: &[Word]) -> usize {
-    usize::from(words.first().is_some_and(|word| word.text.ends_with("ly")))
+    usize::from(words.first().is_some_and(Word::is_adverb))
 }
 
 fn is_hollow(words: &[Word], at: usize, is_action: bool) -> bool {
@@ -133,7 +151,7 @@ mod tests {
 
     #[test]
     fn lists_of_words_are_in_order() {
-        assert!(HOLLOW_VERBS.is_sorted() && HOLLOW_OBJECTS.is_sorted() && PRAISE.is_sorted());
+        assert!(FILLERS.is_sorted() && HOLLOW_VERBS.is_sorted() && HOLLOW_OBJECTS.is_sorted() && PRAISE.is_sorted());
     }
 
     fn found(description: &str) -> Option<ContractFinding> {
@@ -167,6 +185,7 @@ mod tests {
     #[case("Reads a file from the disk. Handles many text encodings.")]
     #[case("Lists environment variables, helpful for debugging of servers.")]
     #[case("Fetches the current temperature of a city.")]
+    #[case("Gets the weather given its latitude and longitude.")]
     fn something_is_said(#[case] description: &str) {
         assert_eq!(found(description), None);
     }
