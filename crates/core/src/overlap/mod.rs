@@ -1,11 +1,13 @@
 //! The overlap map: which tools are easily taken for each other, and which belong together.
 
+mod check;
 mod cover;
 mod read;
 
-use std::collections::{BTreeMap, BTreeSet};
-
+pub use check::{OVERLAP_RULES, OverlapFinding, check_overlaps};
 pub use cover::{Uncovered, covers_cluster, covers_pair};
+
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is declared, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -101,6 +103,12 @@ impl OverlapMap {
         format!("{}/clusters/{cluster}", self.entry_pointer(entry))
     }
 
+    /// Returns the JSON pointer of a tool in an entry's cluster.
+    pub fn member_pointer(&self, entry: usize, cluster: usize, member: usize) -> String {
+        let list = if self.shape == Shape::List { "/tools" } else { "" };
+        format!("{}{list}/{member}", self.cluster_pointer(entry, cluster))
+    }
+
     /// Returns the JSON pointer of an entry.
     pub fn entry_pointer(&self, entry: usize) -> String {
         match self.shape {
@@ -108,6 +116,15 @@ impl OverlapMap {
             Shape::List => format!("/tools/{entry}"),
         }
     }
+}
+
+/// Returns a name as a shell takes it for one word.
+pub fn command_word(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@+".contains(letter);
+    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
