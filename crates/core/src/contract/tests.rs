@@ -62,6 +62,11 @@ fn no_english_is_asked_of_other_languages(#[case] description: &str) {
 
 #[test]
 fn each_rule_once_and_in_order() {
+    use ContractRule::{
+        DescriptionAction, DescriptionDisambiguation, DescriptionDuplicate, DescriptionReturns, DescriptionTrigger,
+        DescriptionVague,
+    };
+
     let registry = Registry::of([
         tool("x", "This tool handles stuff."),
         tool("y", "Returns JSON with the price of one share."),
@@ -69,10 +74,6 @@ fn each_rule_once_and_in_order() {
     ]);
     let found = rules(&registry, r#"{"x": {"overlaps": ["y"]}}"#);
     let of = |name: &str| found.iter().filter(|(_, tool)| tool == name).map(|(rule, _)| *rule).collect::<Vec<_>>();
-    use ContractRule::{
-        DescriptionAction, DescriptionDisambiguation, DescriptionDuplicate, DescriptionReturns, DescriptionTrigger,
-        DescriptionVague,
-    };
     assert_eq!(
         of("x"),
         [DescriptionAction, DescriptionTrigger, DescriptionDisambiguation, DescriptionVague, DescriptionDuplicate]
