@@ -49,7 +49,7 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Verb {
     /// Run eval files against the agent and judge its answers
     Run(RunArgs),
-    /// Find what is invalid or likely wrong in eval files, without asking the agent
+    /// Find what is invalid or likely wrong in eval files, tools and the overlap map, without asking the agent
     Check(CheckArgs),
     /// Compare two results: what broke, what was mended
     Diff(DiffArgs),
@@ -112,6 +112,9 @@ pub(crate) struct ConfigArgs {
     /// Which tools are easily taken for each other [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,
+    /// Rules about tools that check shall not report, as JSON: {"TOOL": ["RULE", …]}, with * for all of either
+    #[arg(long, value_name = "JSON")]
+    pub(crate) silence: Option<String>,
     /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) judge: Option<String>,
@@ -305,6 +308,8 @@ pub(crate) enum SchemaName {
     Result,
     /// Result files of rubric suites
     RubricResult,
+    /// What `karat check --format json` prints
+    Check,
     /// Files of the scripted agent
     Script,
     /// Files of the scripted judge

@@ -11,6 +11,7 @@ use crate::args::{SchemaArgs, SchemaName};
 use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::verb::check::CheckReport;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let schema: Schema = match args.format {
@@ -19,6 +20,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Config => schema_for!(ConfigFile),
         SchemaName::Result => schema_for!(SuiteResult),
         SchemaName::RubricResult => schema_for!(RubricResult),
+        SchemaName::Check => schema_for!(CheckReport),
         SchemaName::Script => schema_for!(Script),
         SchemaName::JudgeScript => schema_for!(ChatScript),
     };

@@ -22,7 +22,7 @@ fn assert_fresh(path: &str, fresh: &str) {
 
 #[test]
 fn schemas_are_fresh() {
-    for name in ["case", "rubric", "config", "result", "rubric-result", "script", "judge-script"] {
+    for name in ["case", "rubric", "config", "result", "rubric-result", "check", "script", "judge-script"] {
         let output = project().run(["schema", name]);
         assert_eq!(output.code, Some(0));
         assert_fresh(&format!("schemas/{name}.json"), &output.stdout);

@@ -43,11 +43,8 @@ pub(super) fn check(
         return None;
     }
     let list: Vec<String> = unnamed.iter().map(|other| format!("'{}'", other.name)).collect();
-    let message = format!(
-        "the overlap map says that '{}' is easily taken for {}, but the description does not tell them apart",
-        tool.name,
-        list.join(", ")
-    );
+    let message =
+        format!("the overlap map declares {} as alike, but the description does not tell them apart", list.join(", "));
     let mut sentences: Vec<String> = unnamed.iter().take(MOST_SENTENCES).map(|other| sentence(other)).collect();
     if let Some(more) = unnamed.len().checked_sub(MOST_SENTENCES).filter(|more| *more > 0) {
         sentences.push(format!("(and {more} more)"));

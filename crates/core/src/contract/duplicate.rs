@@ -68,8 +68,8 @@ fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
         _ => format!("only {} differ", listed(differing.into_iter())),
     };
     let message = format!(
-        "the descriptions of {} are nearly the same: they share {}, and {differ}",
-        listed(names.iter()),
+        "the description is nearly the same as {}: they share {}, and {differ}",
+        those_of(&names[1..]),
         listed(shared.iter().copied())
     );
     let suggestion =
@@ -80,6 +80,11 @@ fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
     let mut finding = words.finding(ContractRule::DescriptionDuplicate, members[0], message, suggestion);
     finding.also = names[1..].to_vec();
     finding
+}
+
+fn those_of(names: &[String]) -> String {
+    let noun = if names.len() == 1 { "that of" } else { "those of" };
+    format!("{noun} {}", listed(names.iter()))
 }
 
 fn listed<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
@@ -154,7 +159,7 @@ mod tests {
         assert_eq!(found[0].1.also, ["send_note"]);
         assert_eq!(
             found[0].1.message,
-            "the descriptions of 'send_mail', 'send_note' are nearly the same: they share 'message', 'once', 'person', \
+            "the description is nearly the same as that of 'send_note': they share 'message', 'once', 'person', \
              'send', and no word tells them apart"
         );
     }
@@ -166,7 +171,7 @@ mod tests {
             names.iter().map(|name| (name.as_str(), "Sends a message to a person.")).collect();
         let found = found(&tools);
         assert_eq!((found.len(), found[0].1.also.len()), (1, 1999));
-        assert!(found[0].1.message.contains("'tool_5' and 1994 more"), "{}", found[0].1.message);
+        assert!(found[0].1.message.contains("'tool_6' and 1993 more"), "{}", found[0].1.message);
     }
 
     #[test]

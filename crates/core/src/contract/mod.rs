@@ -62,6 +62,11 @@ impl ContractRule {
             ContractRule::DescriptionDuplicate => "description-duplicate",
         }
     }
+
+    /// Tells whether a finding is about all its tools alike, not about one of them against the others.
+    pub fn is_mutual(self) -> bool {
+        self == ContractRule::DescriptionDuplicate
+    }
 }
 
 /// A way in which a description does not keep the contract.
@@ -97,7 +102,7 @@ pub fn check_descriptions(registry: &Registry, overlaps: Option<&OverlapMap>) ->
 fn check(tool: &Tool, registry: &Registry, overlaps: Option<&OverlapMap>) -> Vec<ContractFinding> {
     let description = tool.description.as_deref().unwrap_or_default();
     if description.trim().is_empty() {
-        let message = format!("'{}' has no description, so a model can only guess what it is for", tool.name);
+        let message = "there is no description, so a model can only guess what the tool is for".to_owned();
         let suggestion = format!(
             "write: <What it does>. {} <Where another tool is meant: For …, use OTHER instead.>",
             trigger::suggested_sentence(tool)

@@ -24,15 +24,15 @@ pub struct Silence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum SilencedRules {
-    All(Everything),
+    All(EveryRule),
     Named(Vec<SilencedRule>),
 }
 
-/// The word for all there are.
+/// The word for all rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-enum Everything {
+enum EveryRule {
     #[serde(rename = "*")]
-    Everything,
+    All,
 }
 
 /// A rule that can be silenced.
@@ -84,7 +84,7 @@ impl SilencedRules {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let names: Vec<&str> = SilencedRule::all().map(SilencedRule::name).collect();
         match value {
-            Value::String(word) if word == ALL => Some(Self::All(Everything::Everything)),
+            Value::String(word) if word == ALL => Some(Self::All(EveryRule::All)),
             Value::Array(_) => {
                 let from_name = |name: &str| SilencedRule::all().find(|rule| rule.name() == name);
                 let read_rule = |value: &Value, path: &Path<'_>, problems: &mut Problems| {

@@ -113,7 +113,7 @@ pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     if condition_at(prose, tool).is_some() {
         return None;
     }
-    let message = format!("nothing says when '{}' is to be used: there is no 'Use when …'", tool.name);
+    let message = "the description does not say when to use the tool: there is no 'Use when …'".to_owned();
     let suggestion = format!("add a sentence: {}", suggested_sentence(tool));
     Some(Words::none().finding(ContractRule::DescriptionTrigger, tool, message, suggestion))
 }
