@@ -1,9 +1,9 @@
 //! What can be said on the command line.
 
-mod tools;
 mod coverage;
 mod overlap;
 mod regress;
+mod tools;
 
 use std::path::PathBuf;
 
@@ -17,8 +17,8 @@ pub(crate) use self::regress::{
 };
 use crate::recordings::Replay;
 
-pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 pub(crate) use coverage::CoverageArgs;
+pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -63,7 +63,7 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Verb {
     /// Run eval files against the agent and judge its answers
     Run(RunArgs),
-    /// Find what is invalid or likely wrong in eval files, without asking the agent
+    /// Find what is invalid or likely wrong in eval files, tools and the overlap map, without asking the agent
     Check(CheckArgs),
     /// Show what is tested of each tool, what is missing, and which tools are taken for others
     Coverage(CoverageArgs),
@@ -134,6 +134,9 @@ pub(crate) struct ConfigArgs {
     /// Which tools are easily taken for each other [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,
+    /// Rules about tools that check shall not report, as JSON: {"TOOL": ["RULE", …]}, with * for all of either
+    #[arg(long, value_name = "JSON")]
+    pub(crate) silence: Option<String>,
     /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) judge: Option<String>,
@@ -330,6 +333,8 @@ pub(crate) enum SchemaName {
     RubricResult,
     /// What 'karat coverage --format json' prints
     Coverage,
+    /// What `karat check --format json` prints
+    Check,
     /// Files of the scripted agent
     Script,
     /// Files of the scripted judge

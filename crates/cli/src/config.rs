@@ -1,6 +1,7 @@
 //! `karat.json`.
 
 use karat_agents::{HttpConfig, Price, ProviderConfig};
+use karat_core::contract::Silence;
 use karat_core::gate::Gates;
 use karat_core::source::{
     Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
@@ -53,6 +54,8 @@ pub(crate) struct ConfigFile {
     pub(crate) tool_registry_path: Option<String>,
     /// Which tools are easily taken for each other.
     pub(crate) overlap_map_path: Option<String>,
+    /// Rules about tools that `karat check` does not report, by tool; `*` is every tool, or every rule.
+    pub(crate) silence: Option<Silence>,
     /// The model that scores rubric cases; without one they are skipped.
     pub(crate) judge: Option<JudgeConfig>,
     /// The vocabulary that `maxTokens` counts with.
@@ -199,6 +202,7 @@ impl ConfigFile {
             timeout_ms: object.nullable("timeoutMs", path, problems, read_positive_count),
             tool_registry_path: object.nullable("toolRegistryPath", path, problems, read_string),
             overlap_map_path: object.nullable("overlapMapPath", path, problems, read_string),
+            silence: object.nullable("silence", path, problems, Silence::read),
             judge: object.nullable("judge", path, problems, JudgeConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {
                 read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name)

@@ -21,7 +21,8 @@ pub(crate) struct SourceProblem {
     finding: Finding,
     severity: Severity,
     rule: Option<String>,
-    source: Excerpt,
+    /// None where there are no lines to show.
+    source: Option<Excerpt>,
 }
 
 /// Prints invalid places to stderr, in order.
@@ -39,7 +40,9 @@ pub(crate) fn print_findings(name: &str, text: &str, findings: &[Finding], print
 /// Lays out a problem as a person sees it.
 pub(crate) fn render(mut problem: SourceProblem, printer: &Printer, palette: Palette) -> String {
     // The line's number and frame take their part.
-    problem.source.widest_line = printer.columns.saturating_sub(10);
+    if let Some(source) = &mut problem.source {
+        source.widest_line = printer.columns.saturating_sub(10);
+    }
     let theme = match (palette.color, printer.symbols.ascii) {
         (true, false) => GraphicalTheme::unicode(),
         (false, false) => GraphicalTheme::unicode_nocolor(),
@@ -62,7 +65,13 @@ impl SourceProblem {
     pub(crate) fn new(name: &str, text: &Arc<str>, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
         let position = finding.place.position;
         let source = Excerpt { name: name.to_owned(), text: Arc::clone(text), position, widest_line: usize::MAX };
-        Self { finding, severity, rule, source }
+        Self { finding, severity, rule, source: Some(source) }
+    }
+
+    /// Makes a problem of something that has no lines, such as a server, or that is not a file any more.
+    pub(crate) fn without_source(name: &str, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
+        let message = format!("{name}: {}", finding.message);
+        Self { finding: Finding { message, ..finding }, severity, rule, source: None }
     }
 }
 
@@ -94,14 +103,15 @@ impl Diagnostic for SourceProblem {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let source = self.source.as_ref()?;
         let range = &self.finding.place.range;
         // A long value is pointed at, not underlined to its end.
-        let text = &self.source.text[range.start..range.end];
-        let first_line = text.find('\n').unwrap_or(text.len()).min(self.source.widest_line / 2);
+        let text = &source.text[range.start..range.end];
+        let first_line = text.find('\n').unwrap_or(text.len()).min(source.widest_line / 2);
         let length = (first_line..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
         Some(Box::new(std::iter::once(LabeledSpan::new(None, range.start, length))))
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_agents::{HttpConfig, KnownProvider, Parameters, Price, ProviderConfig};
+use karat_core::contract::Silence;
 use karat_core::gate::Gates;
 use karat_core::redact::Redactor;
 use karat_core::source::{self, Problems, nearest, parse};
@@ -43,6 +44,7 @@ pub(crate) struct Settings {
     pub(crate) seed_manifest: PathSetting,
     pub(crate) tool_registry: PathSetting,
     pub(crate) overlap_map: PathSetting,
+    pub(crate) silence: SilenceSetting,
     /// Where to take a snapshot from, if one is wanted.
     pub(crate) snapshot: Option<Anchored<SnapshotSource>>,
     pub(crate) output_dir: PathBuf,
@@ -80,6 +82,13 @@ pub(crate) struct Anchored<T> {
 pub(crate) struct PathSetting {
     pub(crate) path: PathBuf,
     pub(crate) given: bool,
+}
+
+/// What is silenced, and the file that says so, if it was a file.
+#[derive(Debug, Default)]
+pub(crate) struct SilenceSetting {
+    pub(crate) silence: Silence,
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// How models are driven.
@@ -150,6 +159,7 @@ impl Settings {
         };
         printer.keep_secret(redactor.clone());
         Ok(Self {
+            silence: silence_setting(args, &file, config_path, &mut redactor)?,
             judge: resolver.anchored(judge, file.judge.clone()),
             agent_endpoints,
             agent,
@@ -303,6 +313,18 @@ fn agent_endpoints(
         return Err(Failure::invalid("'matrix' names no agent"));
     }
     Ok(names.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
+}
+
+fn silence_setting(
+    args: &ConfigArgs,
+    file: &ConfigFile,
+    config_path: Option<PathBuf>,
+    redactor: &mut Redactor,
+) -> Result<SilenceSetting, Failure> {
+    match &args.silence {
+        Some(text) => Ok(SilenceSetting { silence: read_flag("silence", text, Silence::read, redactor)?, file: None }),
+        None => Ok(SilenceSetting { silence: file.silence.clone().unwrap_or_default(), file: config_path }),
+    }
 }
 
 fn snapshot_source(

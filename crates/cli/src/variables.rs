@@ -38,6 +38,7 @@ impl ConfigArgs {
             timeout_ms: flags.timeout_ms.map_or_else(|| number("TIMEOUT_MS", &text), |flag| Ok(Some(flag)))?,
             tool_registry_path: flags.tool_registry_path.or_else(|| path("TOOL_REGISTRY_PATH")),
             overlap_map_path: flags.overlap_map_path.or_else(|| path("OVERLAP_MAP_PATH")),
+            silence: flags.silence.or_else(|| text("SILENCE")),
             judge: flags.judge.or_else(|| text("JUDGE")),
             tokenizer: flags.tokenizer.or_else(|| text("TOKENIZER")),
             strict: flags.strict.map_or_else(|| boolean("STRICT", &text), |flag| Ok(Some(flag)))?,

@@ -7,6 +7,7 @@ pub mod assertion;
 pub mod canonical;
 pub mod case;
 pub mod confusion;
+pub mod contract;
 pub mod coverage;
 pub mod diff;
 pub mod event;

@@ -41,6 +41,7 @@ pub enum Rule {
     LabeledFieldInGolden,
     IdForm,
     UnknownTool,
+    ToolNotKnown,
     IgnoredValue,
     EmptyValue,
     TokenInPattern,
@@ -76,6 +77,7 @@ impl Rule {
             Rule::LabeledFieldInGolden => "labeled-field-in-golden",
             Rule::IdForm => "id-form",
             Rule::UnknownTool => "unknown-tool",
+            Rule::ToolNotKnown => "tool-not-known",
             Rule::IgnoredValue => "ignored-value",
             Rule::EmptyValue => "empty-value",
             Rule::TokenInPattern => "token-in-pattern",
@@ -121,6 +123,7 @@ pub struct LintContext<'c> {
 pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     let mut lints = removed_regressions(file, context.archived);
     let mut prompts: HashMap<String, &str> = HashMap::new();
+    let mut names = ToolNames::new(context.registry);
     for (index, case) in file.cases.iter().enumerate() {
         let mut linter = Linter { file, case, index, lints: &mut lints };
         linter.routing();
@@ -132,9 +135,7 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         linter.stubs(context.routing_only);
         linter.golden_fields();
         linter.id_form();
-        if let Some(registry) = context.registry {
-            linter.unknown_tools(registry);
-        }
+        linter.unknown_tools(case, &mut names);
         let prompt = case.input.message.trim().to_lowercase();
         match prompts.get(&prompt) {
             Some(first) => {
@@ -360,14 +361,43 @@ impl Linter<'_> {
         }
     }
 
-    fn unknown_tools(&mut self, registry: &Registry) {
-        for (pointer, tool) in named_tools(&self.case.expect) {
-            if registry.tool(tool).is_none() {
-                let near = crate::source::nearest(tool, &registry.names())
-                    .map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
-                self.add(Rule::UnknownTool, &pointer, format!("the registry has no tool '{tool}'{near}"));
+    fn unknown_tools<'n>(&mut self, case: &'n Case, names: &mut ToolNames<'n>) {
+        for (pointer, tool) in named_tools(&case.expect) {
+            if let Some((rule, message)) = names.missing(tool) {
+                self.add(*rule, &pointer, message.clone());
             }
         }
+    }
+}
+
+/// Says which tools the registry lacks; each is looked for once, however often it is named.
+struct ToolNames<'n> {
+    registry: Option<&'n Registry>,
+    asked: HashMap<&'n str, Option<(Rule, String)>>,
+}
+
+impl<'n> ToolNames<'n> {
+    fn new(registry: Option<&'n Registry>) -> Self {
+        Self { registry, asked: HashMap::new() }
+    }
+
+    fn missing(&mut self, tool: &'n str) -> Option<&(Rule, String)> {
+        let registry = self.registry?;
+        let look = || {
+            if registry.tool(tool).is_some() {
+                return None;
+            }
+            let near = crate::source::nearest(tool, &registry.names())
+                .map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
+            if registry.gaps().is_empty() {
+                return Some((Rule::UnknownTool, format!("the registry has no tool '{tool}'{near}")));
+            }
+            let message = format!(
+                "no tool '{tool}' is in what could be read of the registry{near}; it may be in a part that could not"
+            );
+            Some((Rule::ToolNotKnown, message))
+        };
+        self.asked.entry(tool).or_insert_with(look).as_ref()
     }
 }
 

@@ -1,22 +1,63 @@
 //! Whether a suite still fits the tool it was written for.
 
 use crate::case::{EvalFile, Metadata};
-use crate::registry::Registry;
+use crate::overlap::OverlapMap;
+use crate::registry::{Registry, Tool, ToolField};
 
 /// One way in which a suite may be out of date, or why that is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Staleness {
-    DescriptionChanged { tool: String, generated: String, current: String },
-    RegistryGrown { generated: u64, current: u64 },
-    MajorVersionChanged { tool: String, generated: String, current: String },
-    NoRegistry { tool: String },
-    ToolMissing { tool: String },
+    DescriptionChanged {
+        tool: String,
+        generated: String,
+        current: String,
+    },
+    RegistryGrown {
+        generated: u64,
+        current: u64,
+    },
+    MajorVersionChanged {
+        tool: String,
+        generated: String,
+        current: String,
+    },
+    NoRegistry {
+        tool: String,
+    },
+    ToolMissing {
+        tool: String,
+    },
+    /// The registry has no such tool, but a part of it could not be read.
+    ToolUnseen {
+        tool: String,
+    },
+    /// The tool's description shows only when its source is run.
+    DescriptionUnknown {
+        tool: String,
+        why: String,
+    },
+    /// The overlap map is not the one that the acceptable sets were written by.
+    OverlapMapChanged {
+        tool: String,
+        generated: String,
+        current: String,
+    },
 }
 
 impl Staleness {
     /// Tells whether the suite is out of date, not just unknown.
     pub fn is_stale(&self) -> bool {
-        !matches!(self, Staleness::NoRegistry { .. } | Staleness::ToolMissing { .. })
+        match self {
+            Staleness::DescriptionChanged { .. }
+            | Staleness::RegistryGrown { .. }
+            | Staleness::MajorVersionChanged { .. } => true,
+            Staleness::NoRegistry { .. }
+            | Staleness::ToolMissing { .. }
+            | Staleness::ToolUnseen { .. }
+            | Staleness::DescriptionUnknown { .. }
+            // Worth a look; what makes a suite stale is a contract with other runners, and this is not in it.
+            | Staleness::OverlapMapChanged { .. } => false,
+        }
     }
 
     /// Returns the text of the result file.
@@ -39,6 +80,18 @@ impl Staleness {
             Staleness::ToolMissing { tool } => {
                 format!("Tool {tool} is not in the registry, so it is not known whether its evals are stale.")
             }
+            Staleness::ToolUnseen { tool } => format!(
+                "Parts of the tool registry could not be read, {tool} perhaps among them, so it is not known whether \
+                 its evals are stale."
+            ),
+            Staleness::DescriptionUnknown { tool, why } => format!(
+                "The description of {tool} is not known ({why}), so it is not known whether it is still the one that \
+                 the evals were generated against."
+            ),
+            Staleness::OverlapMapChanged { tool, generated, current } => format!(
+                "Evals for {tool} generated against overlap map {generated}, current is {current}. Acceptable sets may \
+                 miss a neighbour."
+            ),
         }
     }
 
@@ -56,6 +109,15 @@ impl Staleness {
             }
             Staleness::NoRegistry { .. } => "Staleness unknown: no tool registry".to_owned(),
             Staleness::ToolMissing { tool } => format!("Staleness unknown: {tool} is not in the registry"),
+            Staleness::ToolUnseen { tool } => {
+                format!("Staleness unknown: {tool} is not in what could be read of the registry")
+            }
+            Staleness::DescriptionUnknown { tool, .. } => {
+                format!("Staleness unknown: the description of {tool} shows only when its source is run")
+            }
+            Staleness::OverlapMapChanged { generated, current, .. } => {
+                format!("Overlap map changed (generated: {generated}, current: {current})")
+            }
         }
     }
 }
@@ -66,7 +128,12 @@ pub struct CurrentTool {
     pub name: Option<String>,
     pub version: Option<String>,
     pub description_hash: Option<String>,
+    /// Why there is no hash, where there is a description.
+    pub description_unknown: Option<String>,
+    /// How many tools there are, or at least are.
     pub registry_size: Option<u64>,
+    /// Whether a part of the registry could not be read, so that there may be more tools.
+    pub has_gaps: bool,
 }
 
 impl CurrentTool {
@@ -75,8 +142,12 @@ impl CurrentTool {
         Self {
             name: tool.map(|tool| tool.name.clone()),
             version: tool.and_then(|tool| tool.version.clone()),
-            description_hash: tool.and_then(crate::registry::Tool::description_hash),
+            description_hash: tool.and_then(Tool::description_hash),
+            description_unknown: tool
+                .and_then(|tool| tool.unknown(ToolField::Description))
+                .map(|unknown| unknown.why.clone()),
             registry_size: registry.map(|registry| registry.tools().len() as u64),
+            has_gaps: registry.is_some_and(|registry| !registry.gaps().is_empty()),
         }
     }
 }
@@ -93,9 +164,12 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
     };
     let mut found = Vec::new();
     if current.name.is_none() {
-        found.push(Staleness::ToolMissing { tool: tool.clone() });
+        let tool = tool.clone();
+        found.push(if current.has_gaps { Staleness::ToolUnseen { tool } } else { Staleness::ToolMissing { tool } });
     }
-    if let (Some(generated), Some(hash)) = (&metadata.description_hash, &current.description_hash)
+    if let (Some(_), Some(why)) = (&metadata.description_hash, &current.description_unknown) {
+        found.push(Staleness::DescriptionUnknown { tool: tool.clone(), why: why.clone() });
+    } else if let (Some(generated), Some(hash)) = (&metadata.description_hash, &current.description_hash)
         && generated != hash
     {
         found.push(Staleness::DescriptionChanged {
@@ -104,6 +178,7 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
             current: hash.clone(),
         });
     }
+    // With gaps the size is the least there can be: what has grown by that has grown.
     if let Some(generated) = metadata.registry_size
         && registry_size.saturating_mul(2) > generated.saturating_mul(3)
     {
@@ -116,6 +191,16 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
         found.push(Staleness::MajorVersionChanged { tool, generated: generated.clone(), current: version.clone() });
     }
     found
+}
+
+/// Compares the overlap map that a suite was written by with the one that is there now.
+pub fn check_overlap_version(file: &EvalFile, overlaps: &OverlapMap) -> Option<Staleness> {
+    let generated = file.metadata.as_ref()?.overlap_map_version.as_ref()?;
+    (*generated != overlaps.version).then(|| Staleness::OverlapMapChanged {
+        tool: file.tool_name.clone(),
+        generated: generated.clone(),
+        current: overlaps.version.clone(),
+    })
 }
 
 fn is_comparable(metadata: &Metadata) -> bool {
@@ -133,6 +218,7 @@ mod tests {
 
     use super::*;
     use crate::case::Tier;
+    use crate::registry::{Gap, GapKind, ToolPlace, Unknown};
 
     fn file(metadata: Metadata) -> EvalFile {
         EvalFile {
@@ -182,5 +268,35 @@ mod tests {
         let missing = check_staleness(&file(metadata), &current);
         assert_eq!(missing, [Staleness::ToolMissing { tool: "t".to_owned() }]);
         assert!(!missing[0].is_stale());
+    }
+
+    #[test]
+    fn what_shows_only_at_run_time_is_neither_changed_nor_missing() {
+        let place = ToolPlace { source: "t.ts".to_owned(), position: None };
+        let unknown = vec![Unknown { field: ToolField::Description, place: place.clone(), why: "a call".to_owned() }];
+        let tool = Tool { name: "t".to_owned(), unknown, ..Tool::default() };
+        let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
+        let file = file(metadata);
+        let found = check_staleness(&file, &CurrentTool::of(&file, Some(&Registry::of([tool]))));
+        assert_eq!(found, [Staleness::DescriptionUnknown { tool: "t".to_owned(), why: "a call".to_owned() }]);
+        assert!(!found[0].is_stale());
+        let mut registry = Registry::default();
+        registry.add_gap(Gap { kind: GapKind::Unknown, place, what: "a loop".to_owned() });
+        let found = check_staleness(&file, &CurrentTool::of(&file, Some(&registry)));
+        assert_eq!(found, [Staleness::ToolUnseen { tool: "t".to_owned() }]);
+    }
+
+    #[test]
+    fn another_overlap_map_is_said() {
+        let map = OverlapMap::read(b"{}").expect("a map");
+        let of = |version: &str| {
+            let version = Some(version.to_owned());
+            check_overlap_version(&file(Metadata { overlap_map_version: version, ..Metadata::default() }), &map)
+        };
+        assert_eq!(of(&map.version), None);
+        assert!(
+            of("000000000000").is_some_and(|changed| !changed.is_stale() && changed.warning().contains(&map.version))
+        );
+        assert_eq!(check_overlap_version(&file(Metadata::default()), &map), None);
     }
 }

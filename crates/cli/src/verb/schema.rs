@@ -16,6 +16,7 @@ use crate::args::{SchemaArgs, SchemaName};
 use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::verb::check::CheckReport;
 use crate::verb::overlap::{ListReport, SuggestionReport};
 use crate::verb::regress::RegressReport;
 
@@ -27,6 +28,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Result => schema_for!(SuiteResult),
         SchemaName::RubricResult => schema_for!(RubricResult),
         SchemaName::Coverage => schema_for!(Coverage),
+        SchemaName::Check => schema_for!(CheckReport),
         SchemaName::Script => schema_for!(Script),
         SchemaName::JudgeScript => schema_for!(ChatScript),
         SchemaName::Tools => schema_for!(ToolList),

@@ -46,7 +46,9 @@ fn schemas_are_fresh() {
 #[test]
 fn the_command_line_reference_is_fresh() {
     let mut page = "# Command line\n\nMade from the program's own help; do not edit.\n".to_owned();
-    for verb in ["", "run", "check", "coverage", "diff", "tools", "tools lock", "tools diff", "init", "schema", "completions"] {
+    for verb in
+        ["", "run", "check", "coverage", "diff", "tools", "tools lock", "tools diff", "init", "schema", "completions"]
+    {
         let arguments = verb.split_whitespace().chain(["--help"]);
         let output = project().run(arguments);
         assert_eq!(output.code, Some(0));

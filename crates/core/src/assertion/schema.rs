@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 
 use jsonschema::{PatternOptions, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
+use crate::registry::{Tool, ToolField};
 
 /// How far a schema's own patterns may backtrack before the text counts as not matching.
 const BACKTRACK_LIMIT: usize = 100_000;
@@ -28,19 +29,44 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
         tally.warn("toolArgsValid: there is no tool registry to take the schemas from".to_owned());
         return tally.record(Field::ToolArgsValid, Check::Skipped);
     };
-    let check = evidence.trace.tool_calls.iter().try_for_each(|call| {
-        let Some(tool) = registry.tool(&call.name) else {
-            return Err(format!("'{}' is not a tool of the registry", call.name));
+    let mut unjudged = Vec::new();
+    for call in &evidence.trace.tool_calls {
+        let fits = match registry.tool(&call.name) {
+            None if registry.gaps().is_empty() => Err(format!("'{}' is not a tool of the registry", call.name)),
+            None => {
+                unjudged.push(format!("'{}' is not in what could be read of the tool registry", call.name));
+                Ok(())
+            }
+            Some(tool) => match tool.unknown(ToolField::InputSchema) {
+                Some(unknown) => {
+                    unjudged.push(format!("the schema of '{}' is not known: {}", call.name, unknown.why));
+                    Ok(())
+                }
+                None => arguments_fit(tool, &call.params),
+            },
         };
-        let Some(schema) = &tool.input_schema else {
-            return Ok(());
-        };
-        let validator = compile_schema(schema)
-            .map_err(|error| format!("the registry's schema of '{}' is not a JSON Schema: {error}", call.name))?;
-        first_error(&validator, &Value::Object(call.params.clone()))
-            .map_err(|error| format!("the arguments of '{}' do not fit its schema: {error}", call.name))
-    });
-    tally.record(Field::ToolArgsValid, check.map_or_else(Check::Failed, |()| Check::Held))
+        if let Err(failure) = fits {
+            return tally.record(Field::ToolArgsValid, Check::Failed(failure));
+        }
+    }
+    if unjudged.is_empty() {
+        return tally.record(Field::ToolArgsValid, Check::Held);
+    }
+    unjudged.dedup();
+    for what in unjudged {
+        tally.warn(format!("toolArgsValid: {what}"));
+    }
+    tally.record(Field::ToolArgsValid, Check::Skipped)
+}
+
+fn arguments_fit(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), String> {
+    let Some(schema) = &tool.input_schema else {
+        return Ok(());
+    };
+    let validator = compile_schema(schema)
+        .map_err(|error| format!("the registry's schema of '{}' is not a JSON Schema: {error}", tool.name))?;
+    first_error(&validator, &Value::Object(arguments.clone()))
+        .map_err(|error| format!("the arguments of '{}' do not fit its schema: {error}", tool.name))
 }
 
 pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {

@@ -1,7 +1,7 @@
 //! The overlap map: which tools are easily taken for each other, and which belong together.
 
-mod cover;
 mod check;
+mod cover;
 mod edit;
 mod read;
 mod shape;
@@ -12,9 +12,10 @@ pub use edit::{OverlapChange, OverlapEditError, OverlapEditor};
 pub use shape::OverlapMapSchema;
 pub use suggest::{Suggestion, Suggestions, USUALLY_ALIKE, suggest};
 
+pub use cover::{Uncovered, covers_cluster, covers_pair};
+
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use cover::{covers_cluster, covers_pair};
 use crate::source::pointer_key;
 
 /// What is declared, in the order of the file.

@@ -7,7 +7,7 @@ use karat_core::assertion::{Evidence, Failure, Field, Mode, Strictness, Verdict,
 use karat_core::case::{
     CallSelector, Case, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
 };
-use karat_core::registry::{Registry, Tool};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace, Usage};
@@ -59,13 +59,21 @@ impl Scene {
     }
 
     fn registry(&self) -> Option<Registry> {
+        let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
+        let unknown =
+            Unknown { field: ToolField::InputSchema, place: place.clone(), why: "the value is a call".to_owned() };
         let tool = |tool: &Value| Tool {
             name: tool["name"].as_str().expect("a tool has a name").to_owned(),
             input_schema: tool.get("inputSchema").cloned(),
+            unknown: tool.get("unknown").map(|_| unknown.clone()).into_iter().collect(),
             ..Tool::default()
         };
         let tools = self.0.get("registry")?.as_array().expect("a list of tools").iter().map(tool);
-        Some(Registry::of(tools))
+        let mut registry = Registry::of(tools);
+        if self.0.get("gap").is_some() {
+            registry.add_gap(Gap { kind: GapKind::Unknown, place, what: "a loop".to_owned() });
+        }
+        Some(registry)
     }
 
     fn judge(&self, strictness: Strictness) -> Verdict {
@@ -426,6 +434,29 @@ fn arguments_fit_the_registry(#[case] made: Value, #[case] outcome: Outcome) {
     assert_eq!(known.outcome(), outcome);
     assert_eq!(scene.outcome(), Skipped, "there is nothing to check by");
     assert_eq!(scene.judge(FIRST).warnings, ["toolArgsValid: there is no tool registry to take the schemas from"]);
+}
+
+#[rstest]
+#[case::in_the_gap(&["t", "elsewhere"], Skipped, "toolArgsValid: 'elsewhere' is not in what could be read of the tool registry")]
+#[case::no_schema_yet(&["late", "late"], Skipped, "toolArgsValid: the schema of 'late' is not known: the value is a call")]
+#[case::what_is_known_fails_all_the_same(&["late", "strict"], Fails, "")]
+#[case::all_is_known(&["t"], Holds, "")]
+fn nothing_is_concluded_from_what_is_not_known(
+    #[case] called: &[&str],
+    #[case] outcome: Outcome,
+    #[case] warning: &str,
+) {
+    let scene = Scene::new(json!({ "toolArgsValid": true }), json!({ "toolCalls": calls(called) }))
+        .with(
+            "registry",
+            json!([
+                { "name": "t" }, { "name": "late", "inputSchema": false, "unknown": true },
+                { "name": "strict", "inputSchema": false },
+            ]),
+        )
+        .with("gap", true);
+    assert_eq!(scene.outcome(), outcome);
+    assert_eq!(scene.judge(FIRST).warnings.join("\n"), warning);
 }
 
 // Responses.

@@ -175,6 +175,7 @@ async fn a_suites_result_tells_all() {
         version: Some("1.9.0".to_owned()),
         description_hash: Some("111111111111".to_owned()),
         registry_size: Some(4),
+        ..CurrentTool::default()
     };
     let mut suite = SuitePlan { current, ..suite("get-weather", cases(&["fails"])) };
     suite.file.metadata = Some(metadata);

@@ -1,0 +1,85 @@
+//! What is wrong with eval files.
+
+use std::sync::Arc;
+
+use karat_core::case::{EvalFile, SuiteFile};
+use karat_core::lint::{Lint, LintContext, Severity, lint};
+use karat_core::overlap::{OverlapMap, Uncovered};
+use karat_core::registry::Registry;
+use karat_core::source::Problem;
+use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check_staleness};
+use serde_json::Value;
+
+use super::issue::{Issue, Marked, locate, problem};
+use super::report::INVALID;
+use crate::discover::EvalPath;
+use crate::failure::Failure;
+use crate::load::{parse_suite_file, read_bytes, without_bom};
+use crate::regression::archived_ids;
+
+/// The rule under which out-of-date files are listed.
+const STALE: &str = "stale";
+
+/// Checks file after file.
+pub(super) struct EvalFiles<'c> {
+    pub(super) registry: Option<&'c Registry>,
+    pub(super) overlaps: Option<&'c OverlapMap>,
+    pub(super) routing_only: bool,
+    /// What no case of the files so far covers.
+    pub(super) uncovered: Option<Uncovered<'c>>,
+    pub(super) are_all_valid: bool,
+}
+
+impl EvalFiles<'_> {
+    /// Returns what is wrong with a file, and how many cases it has.
+    pub(super) fn check(&mut self, path: &EvalPath) -> Result<(Vec<Issue>, usize), Failure> {
+        let bytes = read_bytes(path)?;
+        let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
+        let file = match parse_suite_file(path, &bytes) {
+            Ok(SuiteFile::Eval(file)) => file,
+            // What can be wrong with a message, a stub or a tool is wrong with it in any file.
+            Ok(SuiteFile::Rubric(file)) => file.without_rubrics(),
+            Err(findings) => {
+                self.are_all_valid = false;
+                let issue = |finding| Issue::in_text(&path.shown, &text, finding, INVALID, Severity::Error);
+                return Ok((findings.into_iter().map(issue).collect(), 0));
+            }
+        };
+        if let Some(uncovered) = &mut self.uncovered {
+            file.cases.iter().for_each(|case| uncovered.take_pairs(case));
+        }
+        Ok((locate(&path.shown, &text, self.problems(path, &file, &text)), file.cases.len()))
+    }
+
+    fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str) -> Vec<Marked> {
+        let prefix = if text.trim_start().starts_with('[') { "" } else { "/cases" };
+        // Only an immutable case must be compared as it was written.
+        let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
+        let tree: Value = if is_hashed { serde_json::from_str(text).unwrap_or_default() } else { Value::Null };
+        let raw_cases = tree.pointer(prefix).and_then(Value::as_array).map(Vec::as_slice);
+        let archived = is_hashed.then(|| archived_ids(&path.path));
+        let context = LintContext {
+            registry: self.registry,
+            routing_only: self.routing_only,
+            raw_cases,
+            archived: archived.as_ref(),
+        };
+        let stale = check_staleness(file, &CurrentTool::of(file, self.registry));
+        let stale = stale.iter().filter(|stale| stale.is_stale() || self.registry.is_some());
+        let stale = stale.map(|stale| from_staleness("/metadata", stale));
+        let changed = self.overlaps.and_then(|map| check_overlap_version(file, map));
+        let changed = changed.iter().map(|stale| from_staleness("/metadata/overlapMapVersion", stale));
+        let lints = lint(file, context).into_iter().map(|lint| from_lint(prefix, lint));
+        stale.chain(changed).chain(lints).collect()
+    }
+}
+
+fn from_staleness(pointer: &str, staleness: &Staleness) -> Marked {
+    (problem(pointer.to_owned(), staleness.warning(), None), (STALE, Severity::Warning))
+}
+
+fn from_lint(prefix: &str, lint: Lint) -> Marked {
+    let pointer = lint.pointer_in_file(prefix);
+    let problem = Problem { case_id: Some(lint.case_id), ..problem(pointer, lint.message, None) };
+    (problem, (lint.rule.name(), lint.rule.severity()))
+}

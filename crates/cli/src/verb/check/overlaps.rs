@@ -1,0 +1,60 @@
+//! What is wrong with the overlap map: in itself, against the registry, and against the cases.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use karat_core::lint::Severity;
+use karat_core::overlap::{OverlapMap, Uncovered, check_overlaps};
+use karat_core::registry::Registry;
+
+use super::issue::{Issue, Marked, locate, problem};
+use crate::failure::Failure;
+use crate::load::read_text;
+use crate::settings::Settings;
+
+/// The rule under which overlaps without an ambiguous case are listed.
+pub(super) const UNTESTED: &str = "untested-overlap";
+
+pub(super) fn check(
+    map: &OverlapMap,
+    registry: Option<&Registry>,
+    uncovered: Option<&Uncovered<'_>>,
+    settings: &Settings,
+) -> Result<Vec<Issue>, Failure> {
+    let found = check_overlaps(map, registry)
+        .into_iter()
+        .map(|finding| (problem(finding.pointer, finding.message, finding.help), (finding.rule, finding.severity)));
+    let untested = uncovered.map(|uncovered| untested(map, registry, uncovered)).unwrap_or_default();
+    let problems: Vec<Marked> = found.chain(untested).collect();
+    if problems.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = &settings.overlap_map.path;
+    let text: Arc<str> = Arc::from(read_text(path, "the overlap map")?);
+    let shown = path.strip_prefix(&settings.here).unwrap_or(path).display().to_string();
+    Ok(locate(&shown, &text, problems))
+}
+
+/// Finds declared overlaps without a case, where they are first declared.
+fn untested(map: &OverlapMap, registry: Option<&Registry>, uncovered: &Uncovered<'_>) -> Vec<Marked> {
+    let mut pointers: HashMap<(&str, &str), String> = HashMap::new();
+    for (at, entry) in map.entries.iter().enumerate() {
+        for (number, other) in entry.overlaps.iter().enumerate() {
+            let pair = (entry.tool.as_str().min(&other.tool), entry.tool.as_str().max(&other.tool));
+            pointers.entry(pair).or_insert_with(|| map.overlap_pointer(at, number));
+        }
+    }
+    // A name that the registry lacks is told already, and nobody can write a case with it.
+    let is_known = |name: &str| registry.is_none_or(|registry| registry.tool(name).is_some());
+    let pairs = uncovered.pairs().filter(|(left, right)| is_known(left) && is_known(right));
+    let marked = pairs.filter_map(|(left, right)| {
+        let message = format!("no ambiguous case covers the overlap of '{left}' and '{right}'");
+        let help = format!(
+            "add a case with \"difficulty\": \"ambiguous\" whose 'toolsAcceptable' names both, e.g. [[\"{left}\"], \
+             [\"{right}\"]]"
+        );
+        let pointer = pointers.remove(&(left, right))?;
+        Some((problem(pointer, message, Some(help)), (UNTESTED, Severity::Error)))
+    });
+    marked.collect()
+}

@@ -1,0 +1,260 @@
+//! A description as sentences and words with their places.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// More letters than this share are not of the Latin alphabet's first half: the text is in another language.
+const MOST_FOREIGN_LETTERS: f64 = 0.2;
+
+/// Abbreviations whose full stop ends no sentence.
+const ABBREVIATIONS: [&str; 11] = ["approx", "cf", "dr", "e.g", "ex", "i.e", "incl", "min", "mr", "no", "vs"];
+
+/// Words that hold English sentences together.
+const ENGLISH: [&str; 36] = [
+    "a", "about", "all", "an", "and", "any", "are", "at", "be", "by", "can", "each", "for", "from", "given", "has",
+    "in", "is", "it", "its", "not", "of", "on", "or", "that", "the", "their", "them", "this", "to", "use", "user",
+    "when", "which", "with", "you",
+];
+
+/// Words that hold German, Spanish, French, Italian, Portuguese and Dutch sentences together, and English ones not.
+const FOREIGN: [&str; 80] = [
+    "aan",
+    "al",
+    "als",
+    "auf",
+    "aus",
+    "avec",
+    "bei",
+    "che",
+    "com",
+    "como",
+    "con",
+    "cuando",
+    "dans",
+    "das",
+    "de",
+    "del",
+    "dell",
+    "della",
+    "dem",
+    "den",
+    "der",
+    "des",
+    "di",
+    "die",
+    "du",
+    "een",
+    "ein",
+    "eine",
+    "einem",
+    "einen",
+    "einer",
+    "eines",
+    "el",
+    "em",
+    "en",
+    "es",
+    "est",
+    "et",
+    "f\u{fc}r",
+    "gibt",
+    "het",
+    "il",
+    "ist",
+    "la",
+    "las",
+    "le",
+    "les",
+    "lo",
+    "los",
+    "mit",
+    "nach",
+    "naar",
+    "oder",
+    "os",
+    "ou",
+    "para",
+    "per",
+    "por",
+    "pour",
+    "quand",
+    "quando",
+    "que",
+    "quiere",
+    "se",
+    "si",
+    "sich",
+    "sur",
+    "um",
+    "uma",
+    "un",
+    "una",
+    "und",
+    "une",
+    "utilisateur",
+    "van",
+    "voor",
+    "wenn",
+    "wird",
+    "zu",
+    "zum",
+];
+
+/// Verbs that look like adverbs.
+const VERBS_LIKE_ADVERBS: [&str; 8] = ["apply", "comply", "fly", "imply", "multiply", "rely", "reply", "supply"];
+
+/// A text that is read as prose.
+pub(super) struct Prose<'t> {
+    pub(super) text: &'t str,
+    pub(super) words: Vec<Word>,
+    /// Which words each sentence has.
+    pub(super) sentences: Vec<Range<usize>>,
+}
+
+/// A word: letters and digits, with `_`, `-`, `'` and `.` between them.
+#[derive(Debug)]
+pub(super) struct Word {
+    /// In lower case.
+    pub(super) text: String,
+    pub(super) span: Range<usize>,
+}
+
+impl Word {
+    /// Tells whether this says how something is done: "recursively".
+    pub(super) fn is_adverb(&self) -> bool {
+        self.text.ends_with("ly") && !VERBS_LIKE_ADVERBS.iter().any(|verb| self.text.ends_with(verb))
+    }
+}
+
+impl<'t> Prose<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        let words = cut_words(text);
+        let mut sentences = Vec::new();
+        let mut start = 0;
+        for at in 0..words.len() {
+            let next = words.get(at + 1).map_or(text.len(), |next| next.span.start);
+            if at + 1 == words.len() || ends_sentence(&words[at], &text[words[at].span.end..next]) {
+                sentences.push(start..at + 1);
+                start = at + 1;
+            }
+        }
+        Self { text, words, sentences }
+    }
+
+    /// Returns the words of the first sentence.
+    pub(super) fn first_sentence(&self) -> &[Word] {
+        self.sentences.first().map_or(&[], |range| &self.words[range.clone()])
+    }
+
+    /// Returns the place from one word to another, both of it.
+    pub(super) fn span(&self, from: usize, to: usize) -> Range<usize> {
+        self.words[from].span.start..self.words[to].span.end
+    }
+
+    /// Tells whether rules that look for English words make sense: not if many letters are of other alphabets, nor if
+    /// another language's small words outnumber the English ones.
+    pub(super) fn is_english(&self) -> bool {
+        let letters = self.text.chars().filter(|letter| letter.is_alphabetic()).count();
+        let foreign = self.text.chars().filter(|letter| letter.is_alphabetic() && !letter.is_ascii()).count();
+        #[expect(clippy::cast_precision_loss, reason = "no text is so long")]
+        let is_latin = letters > 0 && foreign as f64 <= letters as f64 * MOST_FOREIGN_LETTERS;
+        let distinct: BTreeSet<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
+        let count = |list: &[&str]| distinct.iter().filter(|word| list.contains(word)).count();
+        let (english, foreign) = (count(&ENGLISH), count(&FOREIGN));
+        is_latin && foreign <= english
+    }
+}
+
+fn cut_words(text: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut letters = text.char_indices().peekable();
+    let mut start = None;
+    while let Some((at, letter)) = letters.next() {
+        let goes_on = letters.peek().is_some_and(|(_, next)| next.is_alphanumeric());
+        let is_inside = match letter {
+            _ if letter.is_alphanumeric() => true,
+            '_' => true,
+            '-' | '\'' | '’' | '.' => start.is_some() && goes_on,
+            _ => false,
+        };
+        match (start, is_inside) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                push(&mut words, text, from..at);
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = start {
+        push(&mut words, text, from..text.len());
+    }
+    words
+}
+
+fn push(words: &mut Vec<Word>, text: &str, span: Range<usize>) {
+    words.push(Word { text: text[span.clone()].to_lowercase(), span });
+}
+
+/// Tells whether what follows a word ends its sentence: a full stop and the like, an empty line, a new list entry.
+fn ends_sentence(word: &Word, gap: &str) -> bool {
+    if gap.contains(['。', '！', '？']) {
+        return true;
+    }
+    let stop = gap.find(['.', '!', '?']).filter(|&at| {
+        let behind = &gap[at + 1..];
+        behind.is_empty() || behind.starts_with(|next: char| next.is_whitespace() || "\"')]*`”’".contains(next))
+    });
+    if let Some(at) = stop {
+        let is_abbreviation = at == 0 && gap.starts_with('.') && ABBREVIATIONS.contains(&word.text.as_str());
+        return !is_abbreviation;
+    }
+    let mut lines = gap.split('\n').skip(1);
+    lines.any(|line| {
+        let line = line.trim();
+        line.is_empty() && gap.matches('\n').count() > 1 || line.starts_with(['-', '*', '•', '#'])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn sentences(text: &str) -> Vec<&str> {
+        let prose = Prose::of(text);
+        prose.sentences.iter().map(|range| &text[prose.span(range.start, range.end - 1)]).collect()
+    }
+
+    #[test]
+    fn lists_of_words_are_in_order() {
+        assert!(ENGLISH.is_sorted() && ABBREVIATIONS.is_sorted());
+    }
+
+    #[rstest]
+    #[case("Fetches it. Use when asked.", &["Fetches it", "Use when asked"])]
+    #[case("Reads e.g. v1.2 of a file.txt! Fast", &["Reads e.g. v1.2 of a file.txt", "Fast"])]
+    #[case("Fetches\n  the weather\n\nArgs:\n - city", &["Fetches\n  the weather", "Args", "city"])]
+    #[case("It's a read-only get_weather(\"x.\") call", &["It's a read-only get_weather(\"x", "call"])]
+    #[case("获取天气。当用户询问时使用。", &["获取天气", "当用户询问时使用"])]
+    #[case("", &[])]
+    #[case("...", &[])]
+    fn cut(#[case] text: &str, #[case] expected: &[&str]) {
+        assert_eq!(sentences(text), expected);
+    }
+
+    #[rstest]
+    #[case::english("Fetches the weather of a city.", true)]
+    #[case::terse("Fetch weather", true)]
+    #[case::names("Books a table at La Casa de Papel in the old town.", true)]
+    #[case::chinese("获取某城市的当前天气 (JSON)。", false)]
+    #[case::russian("Получает погоду.", false)]
+    #[case::german("Ruft das aktuelle Wetter einer Stadt ab.", false)]
+    #[case::spanish("Obtiene el clima de una ciudad.", false)]
+    #[case::french("Donne la météo d'une ville pour les jours à venir.", false)]
+    #[case::no_letters("123 456", false)]
+    fn languages(#[case] text: &str, #[case] english: bool) {
+        assert_eq!(Prose::of(text).is_english(), english);
+    }
+}

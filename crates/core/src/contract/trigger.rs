@@ -1,0 +1,261 @@
+//! A sentence says when the tool is to be used: `Use when …`, in any of the ways in which people write it.
+
+use super::prose::{Prose, Word};
+use super::{ContractFinding, ContractRule, Words};
+use crate::registry::Tool;
+
+/// What somebody does with a tool.
+const USES: [&str; 10] = ["apply", "call", "choose", "consult", "invoke", "pick", "prefer", "run", "trigger", "use"];
+
+/// What may stand between that and the condition: "Use this tool only when".
+const BETWEEN: [&str; 25] = [
+    "action",
+    "also",
+    "always",
+    "api",
+    "command",
+    "especially",
+    "exclusively",
+    "first",
+    "function",
+    "ideally",
+    "it",
+    "mainly",
+    "method",
+    "mostly",
+    "one",
+    "only",
+    "operation",
+    "primarily",
+    "specifically",
+    "that",
+    "the",
+    "this",
+    "tool",
+    "tools",
+    "typically",
+];
+
+/// What begins a condition or a purpose.
+const CONDITIONS: [&str; 17] = [
+    "after", "anytime", "as", "before", "during", "for", "if", "in", "instead", "once", "rather", "to", "unless",
+    "until", "when", "whenever", "where",
+];
+
+/// What a tool is said to be, before a condition or a purpose: "Useful for", "Ideal when".
+const FITS: [&str; 13] = [
+    "appropriate",
+    "best",
+    "designed",
+    "essential",
+    "good",
+    "great",
+    "handy",
+    "helpful",
+    "ideal",
+    "intended",
+    "perfect",
+    "suitable",
+    "useful",
+];
+
+/// Whose wish a condition is about: "When the user", "if you need", "when asked".
+const PEOPLE: [&str; 18] = [
+    "agent",
+    "agents",
+    "anyone",
+    "asked",
+    "asking",
+    "asks",
+    "caller",
+    "client",
+    "customer",
+    "customers",
+    "people",
+    "person",
+    "somebody",
+    "someone",
+    "user",
+    "user's",
+    "users",
+    "you",
+];
+
+/// Verbs that begin many tools' names and say nothing of the subject.
+const NAME_VERBS: [&str; 24] = [
+    "add",
+    "calculate",
+    "check",
+    "create",
+    "delete",
+    "do",
+    "edit",
+    "fetch",
+    "find",
+    "get",
+    "list",
+    "make",
+    "query",
+    "read",
+    "remove",
+    "retrieve",
+    "run",
+    "search",
+    "send",
+    "set",
+    "show",
+    "start",
+    "update",
+    "write",
+];
+
+pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
+    if condition_at(prose, tool).is_some() {
+        return None;
+    }
+    let message = "the description does not say when to use the tool: there is no 'Use when …'".to_owned();
+    let suggestion = format!("add a sentence: {}", suggested_sentence(tool));
+    Some(Words::none().finding(ContractRule::DescriptionTrigger, tool, message, suggestion))
+}
+
+/// Returns the sentence that a tool's author might add.
+pub(super) fn suggested_sentence(tool: &Tool) -> String {
+    const MOST_PHRASES: usize = 2;
+    let phrases: Vec<String> =
+        tool.trigger_phrases.iter().take(MOST_PHRASES).map(|phrase| format!("\"{}\"", phrase.trim())).collect();
+    if !phrases.is_empty() {
+        return format!("Use when the user says something like {}.", phrases.join(" or "));
+    }
+    let mut words = name_words(&tool.name);
+    if words.len() > 1 && NAME_VERBS.contains(&words[0].as_str()) {
+        words.remove(0);
+    }
+    match words.join(" ") {
+        subject if subject.is_empty() => "Use when the user asks for ….".to_owned(),
+        subject => format!("Use when the user asks for {subject} …."),
+    }
+}
+
+/// Returns the words of a tool's name in their order: `getCityWeather`, `get_city-weather`.
+fn name_words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for letter in name.chars() {
+        let begins = !before.is_alphanumeric() || letter.is_uppercase() && before.is_lowercase();
+        if letter.is_alphanumeric() {
+            if begins {
+                words.push(String::new());
+            }
+            words.last_mut().into_iter().for_each(|word| word.extend(letter.to_lowercase()));
+        }
+        before = letter;
+    }
+    words
+}
+
+/// Returns what stands behind the `Use when` of a description, up to the end of the sentence.
+pub(super) fn condition<'t>(prose: &Prose<'t>, tool: &Tool) -> Option<&'t str> {
+    let at = condition_at(prose, tool)?;
+    let sentence = prose.sentences.iter().find(|range| range.contains(&at))?;
+    let is_when = matches!(prose.words[at].text.as_str(), "when" | "whenever" | "if");
+    (is_when && at + 1 < sentence.end).then(|| &prose.text[prose.span(at + 1, sentence.end - 1)])
+}
+
+/// Returns the word that begins the condition.
+fn condition_at(prose: &Prose<'_>, tool: &Tool) -> Option<usize> {
+    let own = tool.name.to_lowercase();
+    prose.sentences.iter().find_map(|sentence| {
+        let words = &prose.words[sentence.clone()];
+        (0..words.len()).find_map(|at| condition_from(words, at, &own)).map(|at| sentence.start + at)
+    })
+}
+
+fn condition_from(words: &[Word], at: usize, own: &str) -> Option<usize> {
+    let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
+    let behind = |from: usize, between: &dyn Fn(&str) -> bool| {
+        let at = (from..words.len()).find(|&at| !between(text(at)) || CONDITIONS.contains(&text(at)))?;
+        CONDITIONS.contains(&text(at)).then_some(at)
+    };
+    let word = text(at);
+    if USES.contains(&word) {
+        return behind(at + 1, &|word| BETWEEN.contains(&word) || word == own);
+    }
+    if FITS.contains(&word) {
+        return behind(at + 1, &|_| false);
+    }
+    if word == "used" {
+        let is_passive = at > 0 && matches!(text(at - 1), "be" | "is" | "are");
+        let found = behind(at + 1, &|word| BETWEEN.contains(&word))?;
+        return (is_passive || matches!(text(found), "when" | "whenever" | "if")).then_some(found);
+    }
+    if matches!(word, "when" | "whenever" | "if" | "anytime") {
+        let person = (at + 1..=at + 2).find(|&at| PEOPLE.contains(&text(at)))?;
+        return (person == at + 1 || matches!(text(at + 1), "a" | "an" | "the" | "another")).then_some(at);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn tool() -> Tool {
+        Tool { name: "get_city_weather".to_owned(), ..Tool::default() }
+    }
+
+    #[test]
+    fn lists_of_words_are_in_order() {
+        let lists: [&[&str]; 6] = [&USES, &BETWEEN, &CONDITIONS, &FITS, &PEOPLE, &NAME_VERBS];
+        assert!(lists.iter().all(|list| list.is_sorted()));
+    }
+
+    #[rstest]
+    #[case("Use when the user asks.")]
+    #[case("use this when asked")]
+    #[case("USE THIS TOOL WHENEVER the sky is grey.")]
+    #[case("Use this tool to find out.")]
+    #[case("Use only if nothing else helps.")]
+    #[case("Use for forecasts.")]
+    #[case("Call this when it rains.")]
+    #[case("Use get_city_weather when it rains.")]
+    #[case("**Use when**: it rains.")]
+    #[case("Fetches it. When the user wants it, fetch.")]
+    #[case("Helps if you need weather.")]
+    #[case("Fetches it when asked.")]
+    #[case("Useful for planning trips.")]
+    #[case("Can be used to plan trips.")]
+    #[case("Should be used when it rains.")]
+    #[case("Perfect for picnics.")]
+    fn a_trigger_passes(#[case] description: &str) {
+        assert_eq!(check(&tool(), &Prose::of(description)), None);
+    }
+
+    #[rstest]
+    #[case("Fetches the weather.")]
+    #[case("Reads a file. Use the 'head' parameter to read only the first lines.")]
+    #[case("Reads a file. DEPRECATED: Use read_text_file instead.")]
+    #[case("Writes a file. Use with caution.")]
+    #[case("Not for forecasts; for coming days use get_forecast.")]
+    #[case("Fails when the file is missing.")]
+    #[case("Adds numbers used to compute a sum.")]
+    fn no_trigger_is_found(#[case] description: &str) {
+        let finding = check(&tool(), &Prose::of(description)).expect("a finding");
+        assert_eq!(finding.suggestion, "add a sentence: Use when the user asks for city weather ….");
+    }
+
+    #[test]
+    fn trigger_phrases_are_suggested() {
+        let tool = Tool { trigger_phrases: vec!["is it cold?".to_owned()], ..tool() };
+        assert_eq!(suggested_sentence(&tool), "Use when the user says something like \"is it cold?\".");
+    }
+
+    #[rstest]
+    #[case("Fetches it. Use when the user asks about coming days. Not today.", Some("the user asks about coming days"))]
+    #[case("Fetches it. Use to plan.", None)]
+    #[case("Use when", None)]
+    fn conditions(#[case] description: &str, #[case] expected: Option<&str>) {
+        assert_eq!(condition(&Prose::of(description), &tool()), expected);
+    }
+}
