@@ -6,6 +6,11 @@ use clap::{Args, Subcommand};
 
 use super::{ConfigArgs, OutputFormat};
 
+const MEASURE: &str = "\
+    Two tools are as alike as the words of their names and descriptions: the cosine of the words' weights, from 0 (no \
+    word in common) to 1 (all), where a word weighs ln(1 + N/n) if n of the N tools have it. A pair whose descriptions \
+    name each other, or that was confused in stored results, is proposed however unlike it is.";
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct OverlapArgs {
@@ -73,10 +78,8 @@ pub(crate) struct OverlapListArgs {
     pub(crate) source: MapArgs,
 }
 
-/// Two tools are as alike as the words of their names and descriptions: the cosine of the words' weights, from 0 to 1,
-/// where a word weighs the more the fewer tools have it. A pair that names each other or was confused in a run is
-/// proposed however unlike it is.
 #[derive(Debug, Args)]
+#[command(after_help = MEASURE)]
 pub(crate) struct OverlapSuggestArgs {
     /// How alike two tools are at least, from 0 to 1
     #[arg(long, value_name = "0.NN", default_value_t = karat_core::overlap::USUALLY_ALIKE)]

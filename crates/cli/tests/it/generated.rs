@@ -22,7 +22,21 @@ fn assert_fresh(path: &str, fresh: &str) {
 
 #[test]
 fn schemas_are_fresh() {
-    for name in ["case", "rubric", "config", "result", "rubric-result", "script", "judge-script"] {
+    let names = [
+        "case",
+        "rubric",
+        "config",
+        "result",
+        "rubric-result",
+        "script",
+        "judge-script",
+        "overlap-map",
+        "overlap-list",
+        "overlap-suggestions",
+        "regress-report",
+        "regression-archive",
+    ];
+    for name in names {
         let output = project().run(["schema", name]);
         assert_eq!(output.code, Some(0));
         assert_fresh(&format!("schemas/{name}.json"), &output.stdout);
@@ -32,9 +46,26 @@ fn schemas_are_fresh() {
 #[test]
 fn the_command_line_reference_is_fresh() {
     let mut page = "# Command line\n\nMade from the program's own help; do not edit.\n".to_owned();
-    for verb in ["", "run", "check", "diff", "init", "schema", "completions"] {
-        let mut arguments: Vec<&str> = vec![verb, "--help"];
-        arguments.retain(|argument| !argument.is_empty());
+    let verbs = [
+        "",
+        "run",
+        "check",
+        "diff",
+        "overlap",
+        "overlap list",
+        "overlap suggest",
+        "overlap add",
+        "overlap remove",
+        "regress",
+        "regress add",
+        "regress archive",
+        "regress seal",
+        "init",
+        "schema",
+        "completions",
+    ];
+    for verb in verbs {
+        let arguments: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let output = project().run(arguments);
         assert_eq!(output.code, Some(0));
         let title = format!("karat {verb}");
