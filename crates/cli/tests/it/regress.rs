@@ -4,7 +4,7 @@ use karat_core::canonical::canonical_hash;
 use karat_testkit::project::{Output, TempProject};
 use serde_json::{Value, json};
 
-use crate::support::{newest_result, project, script};
+use crate::support::{newest_result, ok_case, project, script};
 
 const FILE: &str = "evals/get-weather.regression.json";
 const ARCHIVE: &str = "evals/get-weather.regression.archived.json";
@@ -482,6 +482,44 @@ fn an_existing_regression_file_is_used_wherever_it_is() {
     error: evals/get-weather.regression.json: the file is a bare list of cases, which has no place for their hashes
     hint: put the list under 'cases' of an object: {"metadata": {}, "cases": [...]}
     "#);
+}
+
+#[test]
+fn only_regression_cases_are_archived() {
+    let project = project().file("evals/x.golden.json", json!({"cases": [ok_case("gs-x-001", "m")]}));
+    insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-001"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: no eval file holds a regression case 'gs-x-001'
+    ");
+    insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-001", "--file", "evals/x.golden.json"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'gs-x-001' of evals/x.golden.json is no regression case
+    hint: other cases can be edited and removed as they are
+    ");
+    insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-002", "--file", "evals/x.golden.json"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/x.golden.json: there is no case 'gs-x-002'
+    ");
+}
+
+#[test]
+fn the_formatting_of_a_regression_file_is_kept() {
+    let text = "{\r\n\t\"metadata\": { \"toolName\": \"get_weather\" },\r\n\t\"cases\": [\r\n\t]\r\n}";
+    let project = with_tools().file(FILE, text);
+    assert_eq!(add(&project, "one").code, Some(0));
+    let written = project.read(FILE);
+    assert!(
+        written.starts_with("{\r\n\t\"metadata\": { \"toolName\": \"get_weather\", \"caseHashes\": {"),
+        "{written}"
+    );
+    assert!(written.contains("\r\n\t\t{\r\n\t\t\t\"id\": \"rg-get-weather-001\",\r\n"), "{written}");
+    assert!(written.lines().count() > 10 && !written.replace("\r\n", "").contains('\n') && written.ends_with('}'));
 }
 
 #[test]

@@ -30,6 +30,11 @@ pub(super) fn run(
         None => find(&args.id, &load_valid(&[], &settings, printer)?)?,
     };
     let mut editor = open(&path, printer)?;
+    let file = editor.file().map_err(|error| Failure::errored(error.to_string()))?;
+    if file.cases.iter().any(|case| case.id == args.id && !is_regression(&file, case)) {
+        return Err(Failure::invalid(format!("'{}' of {} is no regression case", args.id, path.shown))
+            .hint("other cases can be edited and removed as they are"));
+    }
     let (case, sealed) =
         editor.remove(&args.id).map_err(|error| Failure::invalid(format!("{}: {error}", path.shown)))?;
     let found = canonical_hash(&case);
