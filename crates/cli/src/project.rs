@@ -27,9 +27,4 @@ impl Project {
         let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
         Ok(Self { settings, registry })
     }
-
-    /// Returns a path as the person would name it.
-    pub(crate) fn shown(&self, path: &std::path::Path) -> String {
-        path.strip_prefix(&self.settings.here).unwrap_or(path).display().to_string()
-    }
 }

@@ -213,6 +213,13 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Returns a path as the person would name it.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.here).unwrap_or(path).display().to_string()
+    }
+}
+
 /// Finds the nearest configuration upwards from what all paths have in common, else from here.
 fn find_config(paths: &[PathBuf], here: &Path) -> Option<PathBuf> {
     let nearest = |folder: &Path| folder.ancestors().map(|folder| folder.join(CONFIG_NAME)).find(|path| path.is_file());

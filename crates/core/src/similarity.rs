@@ -144,6 +144,10 @@ fn singular(word: &str) -> String {
         _ if word.chars().count() < 4 || word.ends_with("ss") || word.ends_with("us") || word.ends_with("is") => {
             word.to_owned()
         }
+        // Behind these sounds the ending has an e of its own: matches, boxes; but databases, sizes.
+        _ if ["tches", "rches", "nches", "shes", "xes", "sses"].iter().any(|ending| word.ends_with(ending)) => {
+            word.strip_suffix("es").unwrap_or(word).to_owned()
+        }
         _ => match (word.strip_suffix("ies"), word.strip_suffix('s')) {
             (Some(stem), _) => format!("{stem}y"),
             (None, Some(stem)) => stem.to_owned(),
@@ -168,6 +172,11 @@ mod tests {
         let found = words("Use when the user asks: getCityForecasts, city_weather, the class's status (HTTP) é");
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
         assert_eq!(found, ["city", "class", "forecast", "get", "http", "s", "status", "weather", "é"]);
+        let found = words("fetches boxes databases caches classes");
+        assert_eq!(
+            found.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["box", "cache", "class", "database", "fetch"]
+        );
     }
 
     #[test]

@@ -6,6 +6,11 @@ use clap::{Args, Subcommand};
 
 use super::{ConfigArgs, OutputFormat};
 
+const MEASURE: &str = "\
+    Two tools are as alike as the words of their names and descriptions: the cosine of the words' weights, from 0 (no \
+    word in common) to 1 (all), where a word weighs ln(1 + N/n) if n of the N tools have it. A pair whose descriptions \
+    name each other, or that was confused in stored results, is proposed however unlike it is.";
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct OverlapArgs {
@@ -27,28 +32,40 @@ pub(crate) enum OverlapAction {
     Remove(OverlapRemoveArgs),
 }
 
-/// The part of the configuration that is about tools; the rest comes from karat.json and variables.
+/// Where the map is; the rest of the configuration comes from karat.json and variables.
 #[derive(Debug, Default, Args)]
-pub(crate) struct ToolSourceArgs {
+pub(crate) struct MapArgs {
     /// Read this configuration instead of the nearest karat.json
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The agent's tools: a file, a folder, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tool_registry_path: Option<PathBuf>,
     /// Which tools are easily taken for each other [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,
 }
 
-impl ToolSourceArgs {
+impl MapArgs {
     pub(crate) fn config_args(&self) -> ConfigArgs {
         ConfigArgs {
             config: self.config.clone(),
-            tool_registry_path: self.tool_registry_path.clone(),
             overlap_map_path: self.overlap_map_path.clone(),
             ..ConfigArgs::default()
         }
+    }
+}
+
+/// Where the map and the tools are.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ToolSourceArgs {
+    #[command(flatten)]
+    pub(crate) map: MapArgs,
+    /// The agent's tools: a file, a folder, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tool_registry_path: Option<PathBuf>,
+}
+
+impl ToolSourceArgs {
+    pub(crate) fn config_args(&self) -> ConfigArgs {
+        ConfigArgs { tool_registry_path: self.tool_registry_path.clone(), ..self.map.config_args() }
     }
 }
 
@@ -58,13 +75,11 @@ pub(crate) struct OverlapListArgs {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
-    pub(crate) source: ToolSourceArgs,
+    pub(crate) source: MapArgs,
 }
 
-/// Two tools are as alike as the words of their names and descriptions: the cosine of the words' weights, from 0 to 1,
-/// where a word weighs the more the fewer tools have it. A pair that names each other or was confused in a run is
-/// proposed however unlike it is.
 #[derive(Debug, Args)]
+#[command(after_help = MEASURE)]
 pub(crate) struct OverlapSuggestArgs {
     /// How alike two tools are at least, from 0 to 1
     #[arg(long, value_name = "0.NN", default_value_t = karat_core::overlap::USUALLY_ALIKE)]
@@ -116,5 +131,5 @@ pub(crate) struct OverlapRemoveArgs {
     #[arg(long)]
     pub(crate) convert: bool,
     #[command(flatten)]
-    pub(crate) source: ToolSourceArgs,
+    pub(crate) source: MapArgs,
 }

@@ -70,8 +70,6 @@ pub(crate) struct RegressAddArgs {
     /// Take the case of --from-run even though it passed
     #[arg(long, requires = "from_run")]
     pub(crate) even_if_passed: bool,
-    #[command(flatten)]
-    pub(crate) expect: ExpectArgs,
     /// What tools answer where a model is driven without them, as JSON: {"TOOL": …}
     #[arg(long, value_name = "JSON")]
     pub(crate) stubs: Option<String>,
@@ -86,11 +84,13 @@ pub(crate) struct RegressAddArgs {
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) config: RegressConfigArgs,
+    #[command(flatten)]
+    pub(crate) expect: ExpectArgs,
 }
 
 /// What must be true of the answer; with --from-run, what is said here takes the place of the same key there.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Expectation")]
+#[command(next_help_heading = "Expectation (with --from-run: in place of the same keys of the failed case)")]
 pub(crate) struct ExpectArgs {
     /// The tools that must be called, in order, with commas between them; an empty text for none
     #[arg(long, value_name = "TOOL,TOOL", conflicts_with = "tools_acceptable")]

@@ -22,7 +22,7 @@ fn assert_fresh(path: &str, fresh: &str) {
 
 #[test]
 fn schemas_are_fresh() {
-    for name in [
+    let names = [
         "case",
         "rubric",
         "config",
@@ -30,13 +30,18 @@ fn schemas_are_fresh() {
         "rubric-result",
         "script",
         "judge-script",
+        "check",
+        "coverage",
         "tools",
         "tools-lock",
         "tools-diff",
-        "coverage",
-        "check",
         "overlap-map",
-    ] {
+        "overlap-list",
+        "overlap-suggestions",
+        "regress-report",
+        "regression-archive",
+    ];
+    for name in names {
         let output = project().run(["schema", name]);
         assert_eq!(output.code, Some(0));
         assert_fresh(&format!("schemas/{name}.json"), &output.stdout);
@@ -46,10 +51,31 @@ fn schemas_are_fresh() {
 #[test]
 fn the_command_line_reference_is_fresh() {
     let mut page = "# Command line\n\nMade from the program's own help; do not edit.\n".to_owned();
-    for verb in
-        ["", "run", "check", "coverage", "diff", "tools", "tools lock", "tools diff", "init", "schema", "completions"]
-    {
-        let arguments = verb.split_whitespace().chain(["--help"]);
+    let verbs = [
+        "",
+        "run",
+        "check",
+        "coverage",
+        "diff",
+        "tools",
+        "tools list",
+        "tools lock",
+        "tools diff",
+        "overlap",
+        "overlap list",
+        "overlap suggest",
+        "overlap add",
+        "overlap remove",
+        "regress",
+        "regress add",
+        "regress archive",
+        "regress seal",
+        "init",
+        "schema",
+        "completions",
+    ];
+    for verb in verbs {
+        let arguments: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let output = project().run(arguments);
         assert_eq!(output.code, Some(0));
         let title = format!("karat {verb}");

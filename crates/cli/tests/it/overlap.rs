@@ -153,7 +153,7 @@ fn a_cluster_is_of_three_tools_at_least() {
 }
 
 #[test]
-fn what_is_no_tool_is_refused_unless_parts_of_the_registry_are_missing() {
+fn what_is_no_tool_is_refused() {
     let project = with_tools();
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_forcast"]).filtered(), @"
     exit: 2
@@ -268,7 +268,7 @@ fn the_list_unites_both_directions() {
                 ask for most
     3 tools, 1 overlap, 1 cluster
     ----- stderr -----
-    1 thing is likely wrong in the map; 'karat check' shows them
+    1 thing is likely wrong in the map; 'karat check' shows it
     ");
     insta::assert_snapshot!(project.run(["overlap", "list", "--format", "json"]).filtered(), @r#"
     exit: 0
@@ -322,7 +322,7 @@ fn the_list_unites_both_directions() {
       ]
     }
     ----- stderr -----
-    1 thing is likely wrong in the map; 'karat check' shows them
+    1 thing is likely wrong in the map; 'karat check' shows it
     "#);
 }
 
@@ -345,11 +345,11 @@ fn overlaps_are_proposed_from_the_descriptions() {
     ----- stdout -----
     get_weather — get_forecast  0.46 alike
       named     the description of get_forecast names get_weather
-      words     now, city, fetche, get, weather
+      words     now, city, fetch, get, weather
       karat overlap add get_weather get_forecast
 
     get_weather — get_climate  0.34 alike
-      words     city, fetche, get, weather
+      words     city, fetch, get, weather
       karat overlap add get_weather get_climate
 
     2 suggestions
@@ -360,7 +360,7 @@ fn overlaps_are_proposed_from_the_descriptions() {
     exit: 0
     ----- stdout -----
     get_weather - get_climate  0.34 alike
-      words     city, fetche, get, weather
+      words     city, fetch, get, weather
       karat overlap add get_weather get_climate
 
     1 suggestion; 1 pair is declared already

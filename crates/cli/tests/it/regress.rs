@@ -4,7 +4,7 @@ use karat_core::canonical::canonical_hash;
 use karat_testkit::project::{Output, TempProject};
 use serde_json::{Value, json};
 
-use crate::support::{newest_result, project, script};
+use crate::support::{newest_result, ok_case, project, script};
 
 const FILE: &str = "evals/get-weather.regression.json";
 const ARCHIVE: &str = "evals/get-weather.regression.archived.json";
@@ -18,12 +18,16 @@ fn with_tools() -> TempProject {
 }
 
 /// Lets snapshots know nothing of times and hashes, which differ from run to run.
-#[must_use]
 fn steady() -> insta::internals::SettingsBindDropGuard {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[NOW]");
     settings.add_filter(r#""[0-9a-f]{12}""#, r#""[HASH]""#);
     settings.bind_to_scope()
+}
+
+/// Runs a command that is written as in a shell.
+fn said(project: &TempProject, command: &str) -> Output {
+    project.run(shell_words::split(command).unwrap())
 }
 
 fn add(project: &TempProject, message: &str) -> Output {
@@ -44,69 +48,21 @@ fn add(project: &TempProject, message: &str) -> Output {
 fn a_case_is_added_to_a_new_file() {
     let _steady = steady();
     let project = with_tools();
-    let output = project.run([
-        "regress",
-        "add",
-        "get_weather",
-        "--bug-ref",
-        "#7",
-        "--message",
-        "Weather in Oslo?",
-        "--description",
-        "asked twice",
-        "--tools-acceptable",
-        "get_weather",
-        "--tools-acceptable",
-        "get_weather,get_forecast",
-        "--tools-not-called",
-        "send_mail",
-        "--response-contains",
-        "Oslo",
-        "--response-not-contains",
-        "undefined",
-        "--no-tool-errors",
-        "--expect",
-        "{\"maxToolCalls\": 2}",
-    ]);
-    insta::assert_snapshot!(output.filtered(), @"
+    let command = "regress add get-weather --bug-ref '#7' --message 'Weather in Oslo?' --description 'asked twice' \
+                   --tools-acceptable get_weather --tools-acceptable get_weather,get_forecast --response-contains rain \
+                   --response-not-contains undefined --no-tool-errors --expect '{\"maxToolCalls\": 2}'";
+    insta::assert_snapshot!(said(&project, &format!("{command} --tools-not-called send_mail")).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the registry has no tool 'send_mail' (unknown-tool)
+    hint: a regression case is never edited, so nothing was written
+    ");
+    insta::assert_snapshot!(said(&project, command).filtered(), @"
     exit: 0
     ----- stdout -----
     added rg-get-weather-001 to evals/get-weather.regression.json, a new file
     ----- stderr -----
-    warning: rg-get-weather-001: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
-    warning: rg-get-weather-001: the registry has no tool 'send_mail' (unknown-tool)
-    ");
-    let output = project.run([
-        "regress",
-        "add",
-        "get_weather",
-        "--bug-ref",
-        "#7",
-        "--message",
-        "Weather in Oslo?",
-        "--description",
-        "asked twice",
-        "--tools-acceptable",
-        "get_weather",
-        "--tools-acceptable",
-        "get_weather,get_forecast",
-        "--tools-not-called",
-        "get_forecast",
-        "--response-contains",
-        "Oslo",
-        "--response-not-contains",
-        "undefined",
-        "--no-tool-errors",
-        "--expect",
-        "{\"maxToolCalls\": 2}",
-    ]);
-    insta::assert_snapshot!(output.filtered(), @"
-    exit: 0
-    ----- stdout -----
-    added rg-get-weather-002 to evals/get-weather.regression.json
-    ----- stderr -----
-    warning: rg-get-weather-002: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
-    warning: rg-get-weather-002: the message is the same as that of 'rg-get-weather-001' (same-prompt)
     ");
     insta::assert_snapshot!(project.read(FILE), @r##"
     {
@@ -119,8 +75,7 @@ fn a_case_is_added_to_a_new_file() {
         "generatedBy": "karat regress",
         "tier": "regression",
         "caseHashes": {
-          "rg-get-weather-001": "[HASH]",
-          "rg-get-weather-002": "[HASH]"
+          "rg-get-weather-001": "[HASH]"
         }
       },
       "cases": [
@@ -134,36 +89,24 @@ fn a_case_is_added_to_a_new_file() {
             "message": "Weather in Oslo?"
           },
           "expect": {
-            "maxToolCalls": 2,
             "toolsAcceptable": [["get_weather"], ["get_weather", "get_forecast"]],
-            "toolsNotCalled": ["send_mail"],
-            "responseContains": ["Oslo"],
+            "responseContains": ["rain"],
             "responseNotContains": ["undefined"],
-            "noToolErrors": true
-          }
-        },
-        {
-          "id": "rg-get-weather-002",
-          "description": "regression — asked twice",
-          "difficulty": "regression",
-          "createdAt": "[NOW]",
-          "bugRef": "#7",
-          "input": {
-            "message": "Weather in Oslo?"
-          },
-          "expect": {
-            "maxToolCalls": 2,
-            "toolsAcceptable": [["get_weather"], ["get_weather", "get_forecast"]],
-            "toolsNotCalled": ["get_forecast"],
-            "responseContains": ["Oslo"],
-            "responseNotContains": ["undefined"],
-            "noToolErrors": true
+            "noToolErrors": true,
+            "maxToolCalls": 2
           }
         }
       ]
     }
     "##);
-    assert_eq!(project.run(["check"]).code, Some(1));
+    assert_eq!(project.run(["check"]).code, Some(0));
+    insta::assert_snapshot!(said(&project, command).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-002 to evals/get-weather.regression.json
+    ----- stderr -----
+    warning: the message is the same as that of 'rg-get-weather-001' (same-prompt)
+    ");
 }
 
 #[test]
@@ -259,7 +202,6 @@ fn a_removed_case_fails_the_check_and_an_archived_one_does_not() {
     ----- stdout -----
     ----- stderr -----
     error: 'rg-get-weather-001' of evals/get-weather.regression.json is archived already
-    hint: did you mean 'rg-get-weather-003'?
     ");
     insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-03"]).filtered(), @"
     exit: 2
@@ -374,7 +316,7 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
       }
     }
     ----- stderr -----
-    warning: rg-get-weather-001: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    warning: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
     rg-get-weather-001 would be added to evals/get-weather.regression.json, a new file
     "#);
     assert!(!project.path().join(FILE).exists());
@@ -414,7 +356,7 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
       ]
     }
     ----- stderr -----
-    warning: rg-get-weather-001: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    warning: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
     "#);
     assert_eq!(project.read_json(FILE)["cases"][0]["input"]["message"], "rain?");
 }
@@ -540,6 +482,44 @@ fn an_existing_regression_file_is_used_wherever_it_is() {
     error: evals/get-weather.regression.json: the file is a bare list of cases, which has no place for their hashes
     hint: put the list under 'cases' of an object: {"metadata": {}, "cases": [...]}
     "#);
+}
+
+#[test]
+fn only_regression_cases_are_archived() {
+    let project = project().file("evals/x.golden.json", json!({"cases": [ok_case("gs-x-001", "m")]}));
+    insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-001"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: no eval file holds a regression case 'gs-x-001'
+    ");
+    insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-001", "--file", "evals/x.golden.json"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: 'gs-x-001' of evals/x.golden.json is no regression case
+    hint: other cases can be edited and removed as they are
+    ");
+    insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-002", "--file", "evals/x.golden.json"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/x.golden.json: there is no case 'gs-x-002'
+    ");
+}
+
+#[test]
+fn the_formatting_of_a_regression_file_is_kept() {
+    let text = "{\r\n\t\"metadata\": { \"toolName\": \"get_weather\" },\r\n\t\"cases\": [\r\n\t]\r\n}";
+    let project = with_tools().file(FILE, text);
+    assert_eq!(add(&project, "one").code, Some(0));
+    let written = project.read(FILE);
+    assert!(
+        written.starts_with("{\r\n\t\"metadata\": { \"toolName\": \"get_weather\", \"caseHashes\": {"),
+        "{written}"
+    );
+    assert!(written.contains("\r\n\t\t{\r\n\t\t\t\"id\": \"rg-get-weather-001\",\r\n"), "{written}");
+    assert!(written.lines().count() > 10 && !written.replace("\r\n", "").contains('\n') && written.ends_with('}'));
 }
 
 #[test]

@@ -5,7 +5,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::source::{
-    EditError, Finding, JsonText, ObjectReader, Path, Problems, parse, read_array, read_object_map, read_string,
+    EditError, Finding, JsonText, ObjectReader, Path, Problems, SyntaxError, parse, read_array, read_object_map,
+    read_string,
 };
 
 /// The cases of an archive, in order, and its text.
@@ -56,12 +57,15 @@ impl Archive {
 
     /// Reads an archive, strictly.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
-        let text = String::from_utf8_lossy(bytes);
-        let bare = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
+            return Err(vec![Finding::syntax("", error)]);
+        };
+        let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
         let value = parse(bare).map_err(|error| vec![Finding::syntax(bare, error)])?;
         let mut problems = Problems::default();
         let cases = read_archive(&value, &Path::Root, &mut problems);
-        let json = JsonText::read(&text).map_err(|error| vec![Finding::syntax(bare, error)])?;
+        let json = JsonText::read(text).map_err(|error| vec![Finding::syntax(bare, error)])?;
         match cases.filter(|_| problems.is_empty()) {
             Some(cases) => Ok(Self { cases, json }),
             None => Err(Finding::locate_all(bare, problems.into_list())),
@@ -158,6 +162,12 @@ mod tests {
             messages,
             ["'archivedAt' must be a string, found a number", "an archived case has an 'id'", "unknown key 'reasons'"]
         );
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused() {
+        let findings = Archive::read(b"{\"archived\": [], \"\xff\": 1}").expect_err("invalid");
+        assert_eq!(findings[0].message, "the file is not UTF-8");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::load::without_bom;
 use crate::printer::Printer;
 use crate::project::Project;
+use crate::settings::Settings;
 
 /// Two tools are an overlap.
 const LEAST_MEMBERS: usize = 3;
@@ -29,7 +30,7 @@ pub(super) fn add(args: &OverlapAddArgs, environment: &Environment, printer: &Pr
         Some(registry) => check_names(&tools, registry, printer)?,
         None => printer.note("there is no tool registry, so the names were not checked"),
     }
-    let mut map = MapFile::open(&project, args.convert, printer)?;
+    let mut map = MapFile::open(&project.settings, args.convert, printer)?;
     let mut edit = || {
         if args.cluster {
             map.editor.add_cluster(&tools)?;
@@ -50,9 +51,9 @@ pub(super) fn remove(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let project = Project::open(&args.source.config_args(), environment, printer)?;
+    let settings = Settings::resolve(&args.source.config_args(), &[], environment, printer)?;
     let tools = named(&args.tool, &args.others, args.cluster)?;
-    let mut map = MapFile::open(&project, args.convert, printer)?;
+    let mut map = MapFile::open(&settings, args.convert, printer)?;
     let edited = if args.cluster {
         map.editor.remove_cluster(&tools)
     } else {
@@ -103,21 +104,21 @@ fn refused(error: &OverlapEditError) -> Failure {
 }
 
 /// The map's file while it is edited.
-struct MapFile<'p> {
-    project: &'p Project,
+struct MapFile<'s> {
+    settings: &'s Settings,
     editor: OverlapEditor,
     is_converted: bool,
 }
 
-impl<'p> MapFile<'p> {
+impl<'s> MapFile<'s> {
     /// Reads the map, or begins one where there is no file.
-    fn open(project: &'p Project, convert: bool, printer: &Printer) -> Result<Self, Failure> {
-        let path = &project.settings.overlap_map.path;
-        let shown = project.shown(path);
+    fn open(settings: &'s Settings, convert: bool, printer: &Printer) -> Result<Self, Failure> {
+        let path = &settings.overlap_map.path;
+        let shown = settings.shown(path);
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self { project, editor: OverlapEditor::empty(), is_converted: false });
+                return Ok(Self { settings, editor: OverlapEditor::empty(), is_converted: false });
             }
             Err(error) => return Err(Failure::invalid(format!("cannot read the overlap map {shown}: {error}"))),
         };
@@ -130,13 +131,13 @@ impl<'p> MapFile<'p> {
                 .hint("--convert rewrites it in the shape that karat edits, and says what has no place there"),
         };
         match OverlapEditor::open(&bytes) {
-            Ok(editor) => Ok(Self { project, editor, is_converted: false }),
+            Ok(editor) => Ok(Self { settings, editor, is_converted: false }),
             Err(OverlapEditError::ListShape) if convert => {
                 let (editor, lost) = OverlapEditor::convert(&bytes).map_err(invalid)?;
                 for one in lost {
                     printer.warn(&format!("{one} has no place in the other shape, and is dropped"));
                 }
-                Ok(Self { project, editor, is_converted: true })
+                Ok(Self { settings, editor, is_converted: true })
             }
             Err(error) => Err(invalid(error)),
         }
@@ -144,8 +145,8 @@ impl<'p> MapFile<'p> {
 
     /// Writes the file if anything changed, and says what.
     fn finish(self, unchanged: &str, printer: &Printer) -> Result<ExitStatus, Failure> {
-        let path = &self.project.settings.overlap_map.path;
-        let shown = self.project.shown(path);
+        let path = &self.settings.overlap_map.path;
+        let shown = self.settings.shown(path);
         let changes = self.editor.changes().to_vec();
         let mut out = String::new();
         if changes.is_empty() && !self.is_converted {

@@ -3,7 +3,7 @@
 use karat_core::canonical::canonical_hash;
 use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
-use karat_core::lint::{LintContext, lint};
+use karat_core::lint::{LintContext, Severity, lint};
 use karat_core::port::Clock;
 use karat_core::registry::{Registry, Tool, same_name};
 use karat_core::regression::{NewRegression, RegressionEditor, is_regression, next_id, slug, snapshot_keys};
@@ -63,7 +63,12 @@ pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Pr
     })?;
     let context = LintContext { registry: project.registry.as_ref(), ..LintContext::default() };
     for lint in lint(&file, context).into_iter().filter(|lint| lint.case_id == id) {
-        printer.warn(&format!("{id}: {} ({})", lint.message, lint.rule.name()));
+        let told = format!("{} ({})", lint.message, lint.rule.name());
+        // It could not be mended afterwards.
+        if lint.rule.severity() == Severity::Error {
+            return Err(Failure::invalid(told).hint("a regression case is never edited, so nothing was written"));
+        }
+        printer.warn(&told);
     }
     let is_new = matches!(target, Target::New(_));
     let place = if is_new { format!("{}, a new file", path.shown) } else { path.shown.clone() };

@@ -30,6 +30,11 @@ pub(super) fn run(
         None => find(&args.id, &load_valid(&[], &settings, printer)?)?,
     };
     let mut editor = open(&path, printer)?;
+    let file = editor.file().map_err(|error| Failure::errored(error.to_string()))?;
+    if file.cases.iter().any(|case| case.id == args.id && !is_regression(&file, case)) {
+        return Err(Failure::invalid(format!("'{}' of {} is no regression case", args.id, path.shown))
+            .hint("other cases can be edited and removed as they are"));
+    }
     let (case, sealed) =
         editor.remove(&args.id).map_err(|error| Failure::invalid(format!("{}: {error}", path.shown)))?;
     let found = canonical_hash(&case);
@@ -38,7 +43,7 @@ pub(super) fn run(
     }
     let hash = sealed.unwrap_or(found);
     let archive_path = archive_path(&path.path);
-    let shown = archive_path.strip_prefix(&settings.here).unwrap_or(&archive_path).display().to_string();
+    let shown = settings.shown(&archive_path);
     let mut archive = read_archive(&archive_path, &shown, printer)?;
     match archive.cases.iter().find(|archived| archived.id() == args.id) {
         // Somebody was interrupted between the two files; what is left to do is done below.
@@ -73,10 +78,10 @@ fn find(id: &str, loaded: &[Loaded]) -> Result<EvalPath, Failure> {
     match holders.as_slice() {
         [one] => Ok(one.path.clone()),
         [] => {
-            let failure = match loaded.iter().find(|one| archived_ids(&one.path.path).contains(id)) {
-                Some(one) => Failure::invalid(format!("'{id}' of {} is archived already", one.path.shown)),
-                None => Failure::invalid(format!("no eval file holds a regression case '{id}'")),
-            };
+            if let Some(one) = loaded.iter().find(|one| archived_ids(&one.path.path).contains(id)) {
+                return Err(Failure::invalid(format!("'{id}' of {} is archived already", one.path.shown)));
+            }
+            let failure = Failure::invalid(format!("no eval file holds a regression case '{id}'"));
             let ids: Vec<String> = loaded.iter().flat_map(regressions).collect();
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
             Err(match nearest(id, &ids) {

@@ -8,10 +8,6 @@ use crate::failure::Failure;
 
 /// Puts what the flags say in the place of the same keys.
 pub(super) fn expect_of(args: &ExpectArgs, expect: &mut Map<String, Value>) -> Result<(), Failure> {
-    let mut said = match &args.expect {
-        Some(text) => json_object("expect", text)?,
-        None => Map::new(),
-    };
     let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
     let sets: Vec<Vec<&str>> = args.tools_acceptable.iter().map(|set| tools(set)).collect();
     let keys = [
@@ -24,7 +20,13 @@ pub(super) fn expect_of(args: &ExpectArgs, expect: &mut Map<String, Value>) -> R
         ("responseNonEmpty", args.response_non_empty.then(|| json!(true))),
         ("noToolErrors", args.no_tool_errors.then(|| json!(true))),
     ];
-    said.extend(keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    let mut said: Map<String, Value> =
+        keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+    if let Some(text) = &args.expect {
+        for (key, value) in json_object("expect", text)? {
+            said.entry(key).or_insert(value);
+        }
+    }
     // A case has one kind of routing: what is said takes the place of the other kind as well.
     if said.contains_key("toolsCalled") || said.contains_key("toolsAcceptable") {
         for key in ["toolsCalled", "toolsCalledMatch", "toolsAcceptable"] {

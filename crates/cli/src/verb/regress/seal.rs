@@ -19,13 +19,22 @@ pub(super) fn run(args: &RegressSealArgs, environment: &Environment, printer: &P
     let settings = Settings::resolve(&config, &args.paths, environment, printer)?;
     let mut report = RegressReport { written: false, cases: Vec::new() };
     let mut told = String::new();
+    let mut status = ExitStatus::Success;
     for Loaded { path, file } in load_valid(&args.paths, &settings, printer)? {
         let hashes = file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
         let is_open = |id: &str| hashes.is_none_or(|hashes| !hashes.contains_key(id));
         if !file.cases.iter().any(|case| is_regression(&file, case) && is_open(&case.id)) {
             continue;
         }
-        let mut editor = open(&path, printer)?;
+        let mut editor = match open(&path, printer) {
+            Ok(editor) => editor,
+            // The others are sealed nevertheless.
+            Err(failure) => {
+                printer.failure(&failure);
+                status = failure.status;
+                continue;
+            }
+        };
         let fail = |error: &dyn std::fmt::Display| Failure::errored(format!("cannot edit {}: {error}", path.shown));
         let sealed = editor.seal().map_err(|error| fail(&error))?;
         let hashes = editor.file().map_err(|error| fail(&error))?.metadata.and_then(|metadata| metadata.case_hashes);
@@ -37,9 +46,9 @@ pub(super) fn run(args: &RegressSealArgs, environment: &Environment, printer: &P
             report.cases.push(ReportedCase { id, path: path.shown.clone(), archive: None, hash, case: None });
         }
     }
-    if report.cases.is_empty() {
+    if report.cases.is_empty() && status == ExitStatus::Success {
         told.push_str("nothing to seal: every regression case has its hash\n");
     }
     report.print(args.format, &told, printer)?;
-    Ok(ExitStatus::Success)
+    Ok(status)
 }
