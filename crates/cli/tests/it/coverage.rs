@@ -165,6 +165,41 @@ fn every_try_counts_but_those_without_an_answer() {
     assert_eq!(matrix["leftOut"]["withoutAnswer"], json!(1));
 }
 
+/// Another runner's results say less, in another order; what lies beside them may be no result at all.
+#[test]
+fn results_that_do_not_count_are_counted() {
+    let suite = json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]}))]);
+    let project = travel().file("evals/get-weather.golden.json", &suite);
+    let bytes = std::fs::read(project.path().join("evals/get-weather.golden.json")).unwrap();
+    let hash = karat_core::hash::short_hash(&bytes);
+    let foreign = |metadata: Value, details: Value| {
+        json!({
+            "cases": [
+                {"id": "gs-get-weather-001", "passed": true, "details": details},
+                {"id": "gs-get-weather-999", "passed": true, "details": {"toolsCalled": ["x"]}},
+            ],
+            "metadata": metadata, "tier": "golden", "toolName": "get_weather", "runId": "r-1",
+        })
+    };
+    let called = json!({"toolsCalled": ["book_flight"]});
+    let project = project
+        .file("evals/results/same.json", foreign(json!({"evalFileHash": hash}), called.clone()))
+        .file("evals/results/silent.json", foreign(json!({"evalFileHash": hash}), json!("none")))
+        .file("evals/results/other.json", foreign(json!({"evalFileHash": "0123456789ab"}), called.clone()))
+        .file("evals/results/unhashed.json", foreign(json!({}), called))
+        .file("evals/results/rubric.json", json!({"runId": "r-2", "tier": "rubric", "cases": []}))
+        .file("evals/results/deep.json", "[".repeat(100_000))
+        .file("evals/results/empty.json", "");
+    let matrix = &json_of(&project, &["--all-runs"])["confusion"];
+    assert_eq!((&matrix["answers"], &matrix["results"]), (&json!(1), &json!(2)));
+    assert_eq!((&matrix["worst"][0]["called"], &matrix["worst"][0]["declared"]), (&json!("book_flight"), &json!(true)));
+    let left_out = json!({
+        "changedResults": 0, "unhashedResults": 1, "otherResults": 1, "unreadableResults": 2,
+        "withoutAnswer": 1, "withoutExpectation": 0,
+    });
+    assert_eq!(matrix["leftOut"], left_out);
+}
+
 #[test]
 fn what_is_required_decides_the_exit_code() {
     let project = with_cases(travel());

@@ -140,11 +140,11 @@ impl FigureView {
         let bar = Bar::of(count, of);
         Self {
             name: figure.requirement.name(),
-            number: if is_nothing { "–".to_owned() } else { format!("{count}/{of}") },
+            number: bar.text,
             what,
             class: figure.state.class(),
             word: figure.state.word(),
-            percent: if is_nothing { 0 } else { bar.percent },
+            percent: bar.percent,
             fill: bar.fill,
         }
     }
@@ -182,15 +182,11 @@ struct Bar {
 
 impl Bar {
     fn of(count: usize, wanted: usize) -> Self {
-        let percent = (100 * count).checked_div(wanted).unwrap_or(100).min(100);
-        Self {
-            text: format!("{count}/{wanted}"),
-            percent,
-            fill: match percent {
-                100 => "whole",
-                _ => "partial",
-            },
+        if (count, wanted) == (0, 0) {
+            return Self { text: "–".to_owned(), percent: 0, fill: "partial" };
         }
+        let percent = (100 * count).checked_div(wanted).unwrap_or(100).min(100);
+        Self { text: format!("{count}/{wanted}"), percent, fill: if percent == 100 { "whole" } else { "partial" } }
     }
 
     fn of_amount(Amount { count, wanted }: Amount) -> Self {

@@ -7,8 +7,13 @@ use karat_core::case::NO_TOOL;
 use karat_core::confusion::LeftOut;
 use karat_core::coverage::{Coverage, MOST_GOLDEN, Part, Requirement, RequirementResult, ToolCoverage};
 
+use crate::terminal_text::{cut_middle, printable};
+
 pub use html::coverage_page;
 pub use text::coverage_text;
+
+/// How long a name is shown beside others, in columns.
+const LONGEST_NAME: usize = 60;
 
 /// One number of the whole.
 struct Figure {
@@ -151,13 +156,15 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
         }
         Requirement::Overlaps => {
             let uncovered = coverage.overlaps.iter().filter(|overlap| overlap.covered_by.is_empty());
-            let lines: Vec<String> = uncovered.map(|overlap| overlap.tools.join(" / ")).collect();
+            let lines: Vec<String> = uncovered
+                .map(|overlap| overlap.tools.iter().map(|tool| clipped(tool)).collect::<Vec<_>>().join(" / "))
+                .collect();
             let title = format!("{} no ambiguous case", counted(lines.len(), "overlap has", "overlaps have"));
             (title, "write one whose toolsAcceptable names both tools", lines)
         }
         Requirement::Clusters => {
             let uncovered = coverage.clusters.iter().filter(|cluster| cluster.covered_by.is_empty());
-            let tools = uncovered.map(|cluster| cluster.tools.iter().map(String::as_str).collect::<Vec<_>>());
+            let tools = uncovered.map(|cluster| cluster.tools.iter().map(|tool| clipped(tool)).collect::<Vec<_>>());
             let lines: Vec<String> = tools.map(|tools| tools.join(", ")).collect();
             let title = format!("{} no full case", counted(lines.len(), "cluster has", "clusters have"));
             (title, "write a labeled case one of whose sets holds all its tools", lines)
@@ -234,6 +241,11 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     ];
     let counts = all.into_iter().filter(|(count, ..)| *count > 0);
     counts.map(|(count, one, many, what)| format!("{} {what}", counted(count, one, many))).collect()
+}
+
+/// Returns a name that leaves room for those beside it.
+fn clipped(name: &str) -> String {
+    cut_middle(&printable(name), LONGEST_NAME, "...").into_owned()
 }
 
 /// Returns how a tool of the matrix is shown.

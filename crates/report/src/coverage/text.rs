@@ -274,11 +274,16 @@ impl Page<'_> {
 }
 
 fn part(part: Part) -> String {
-    format!("{}/{}", part.count, part.of)
+    fraction(part.count, part.of)
 }
 
 fn amount(amount: Amount) -> String {
-    format!("{}/{}", amount.count, amount.wanted)
+    fraction(amount.count, amount.wanted)
+}
+
+/// Returns how many of how many, or that there is nothing to count.
+fn fraction(count: usize, of: usize) -> String {
+    if (count, of) == (0, 0) { "-".to_owned() } else { format!("{count}/{of}") }
 }
 
 /// The tools, each with its numbers.
