@@ -22,6 +22,9 @@ pub(super) const BUILDERS: [&str; 9] = [
     "FunctionTool",
 ];
 
+/// More calls than sources of tools have.
+const MOST_APPLIED: usize = 100_000;
+
 /// Functions that wrap a schema and change nothing of it.
 const SCHEMA_WRAPPERS: [&str; 2] = ["jsonSchema", "zodSchema"];
 
@@ -64,8 +67,12 @@ impl Evaluator {
                 }
             }
             Value::Function(home, function) if !call.is_new => match &function.returns {
-                Some(returned) => self.evaluate(*home, returned),
-                None => made_by(call, place),
+                // Functions that call functions are evaluated again for each call, which can become much.
+                Some(returned) if self.applied < MOST_APPLIED => {
+                    self.applied += 1;
+                    self.evaluate(*home, returned)
+                }
+                _ => made_by(call, place),
             },
             Value::Package(package, path) if zod::is_zod(package) => {
                 let arguments = self.arguments(module, call);
@@ -127,15 +134,19 @@ impl Evaluator {
         }
         let name_key = if name == "createTool" { "id" } else { "name" };
         let built = |object: Rc<Object>| Value::Built(Rc::new(Built { object, name_key })).at(place);
-        match arguments.as_slice() {
-            // `tool(function, {…})` of LangChain; all others take the definition first.
-            [Located { value: Value::Function(..), .. }, Located { value: Value::Object(object), .. }, ..]
-            | [Located { value: Value::Object(object), .. }, ..] => built(Rc::clone(object)),
-            [Located { value: Value::Text(_), .. }, ..] => built(Rc::new(positional(&arguments))),
-            [Located { value: Value::Function(..), .. }, other, ..] | [other, ..] => {
-                why_not(other, "its definition is no object that karat can read").into()
+        // `tool(function, {…})` of LangChain; all others take the definition first.
+        let definition = arguments.iter().take(2).find_map(|argument| match &argument.value {
+            Value::Object(object) => Some(Rc::clone(object)),
+            _ => None,
+        });
+        match (arguments.first(), definition) {
+            (Some(Located { value: Value::Text(_), .. }), _) => built(Rc::new(positional(&arguments))),
+            (_, Some(object)) => built(object),
+            (Some(first), None) => {
+                let last = arguments.get(1).unwrap_or(first);
+                why_not(last, "its definition is no object that karat can read").into()
             }
-            [] => made_by(call, place),
+            (None, None) => made_by(call, place),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The tools among what modules export and register.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -27,6 +28,8 @@ pub(super) struct Collector {
     namespaces: HashSet<ModuleId>,
     followed: HashSet<ModuleId>,
     gaps: Vec<Gap>,
+    /// Lists and objects that were gone through, by address; they are kept, so that no address is used again.
+    containers: HashMap<usize, Value>,
 }
 
 impl Collector {
@@ -38,6 +41,7 @@ impl Collector {
             namespaces: HashSet::new(),
             followed: HashSet::new(),
             gaps: Vec::new(),
+            containers: HashMap::new(),
         }
     }
 
@@ -109,7 +113,21 @@ impl Collector {
         }
     }
 
+    /// Notes a list or an object; tells whether it was not noted yet.
+    fn is_new(&mut self, address: usize, value: impl FnOnce() -> Value) -> bool {
+        match self.containers.entry(address) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(entry) => {
+                entry.insert(value());
+                true
+            }
+        }
+    }
+
     fn list(&mut self, name: &str, array: &Rc<Array>, depth: usize) {
+        if !self.is_new(Rc::as_ptr(array).addr(), || Value::Array(Rc::clone(array))) {
+            return;
+        }
         let holds_tools = array.items.iter().any(looks_like_tool);
         for item in &array.items {
             // A list without tools may hold anything, and what is unknown in it is nobody's concern.
@@ -126,6 +144,9 @@ impl Collector {
 
     /// Reads an object of tools, in which keys are names.
     fn container(&mut self, name: &str, object: &Rc<Object>, depth: usize) {
+        if !self.is_new(Rc::as_ptr(object).addr(), || Value::Object(Rc::clone(object))) {
+            return;
+        }
         let holds_tools = object.entries().iter().any(|(_, value)| looks_like_tool(value)) || is_toolish(name);
         for (key, value) in object.entries() {
             match &value.value {
@@ -213,7 +234,7 @@ impl Collector {
         let ends_with_function =
             arguments.len() > 1 && arguments.last().is_some_and(|last| matches!(last.value, Value::Function(..)));
         match (method.as_str(), arguments.as_slice()) {
-            ("addTool", [only]) => {
+            ("addTool" | "registerTool", [only]) => {
                 if let Value::Object(_) | Value::Built(_) | Value::Unknown(_) = only.value {
                     self.value("default", only, false, 0);
                 }

@@ -62,8 +62,12 @@ impl<'a> Reader<'a, '_> {
                     None => Export::All { specifier },
                 });
             }
-            Statement::ExportFromDeclaration(from) if from.export_kind == ImportOrExportKind::Value => {
-                for named in from.specifiers.iter().filter(|named| named.export_kind == ImportOrExportKind::Value) {
+            Statement::ExportFromDeclaration(from) => {
+                for named in &from.specifiers {
+                    if from.export_kind == ImportOrExportKind::Type || named.export_kind == ImportOrExportKind::Type {
+                        self.exports.push(Export::Type { name: export_name(&named.exported) });
+                        continue;
+                    }
                     self.exports.push(Export::From {
                         name: export_name(&named.exported),
                         imported: Imported::Name(export_name(&named.local)),
@@ -71,11 +75,18 @@ impl<'a> Reader<'a, '_> {
                     });
                 }
             }
-            Statement::ExportNamedDeclaration(named) if named.export_kind == ImportOrExportKind::Value => {
-                for named in named.specifiers.iter().filter(|named| named.export_kind == ImportOrExportKind::Value) {
-                    let ModuleExportName::IdentifierReference(local) = &named.local else { continue };
-                    let Some(symbol) = self.lowering.symbol(local) else { continue };
-                    self.export(export_name(&named.exported), symbol, local.span);
+            Statement::ExportNamedDeclaration(declaration) => {
+                for named in &declaration.specifiers {
+                    let is_type = declaration.export_kind == ImportOrExportKind::Type
+                        || named.export_kind == ImportOrExportKind::Type;
+                    let name = export_name(&named.exported);
+                    match &named.local {
+                        ModuleExportName::IdentifierReference(local) if !is_type => {
+                            let Some(symbol) = self.lowering.symbol(local) else { continue };
+                            self.export(name, symbol, local.span);
+                        }
+                        _ => self.exports.push(Export::Type { name }),
+                    }
                 }
             }
             Statement::ExportDeclaration(export) => self.declaration(&export.declaration),
@@ -110,7 +121,10 @@ impl<'a> Reader<'a, '_> {
             Declaration::FunctionDeclaration(function) => names.extend(&function.id),
             Declaration::ClassDeclaration(class) => names.extend(&class.id),
             Declaration::TSEnumDeclaration(declaration) => names.push(&declaration.id),
-            _ => {}
+            other => {
+                let name = other.id().map(|name| name.name.as_str().to_owned());
+                self.exports.extend(name.map(|name| Export::Type { name }));
+            }
         }
         for name in names {
             if let Some(symbol) = name.symbol_id.get() {
@@ -212,7 +226,10 @@ impl<'a> Reader<'a, '_> {
             _ => Declared::Opaque("is declared more than once", offset),
         };
         let (reassigned, changes) = changes(self.lowering.semantic, symbol);
-        Binding { name, declared, reassigned, changes }
+        let flags = self.lowering.semantic.scoping().symbol_flags(symbol);
+        let hoisted =
+            (flags.is_function_scoped_declaration() && matches!(declared, Declared::Value(_))).then_some(offset);
+        Binding { name, declared, hoisted, reassigned, changes }
     }
 
     /// Returns what a declaration gives a variable; none for types and for signatures without a body.
@@ -229,10 +246,16 @@ impl<'a> Reader<'a, '_> {
                 {
                     return Some(Declared::Opaque("is declared only", offset));
                 }
+                let is_var = matches!(parent, AstKind::VariableDeclaration(variables) if variables.kind.is_var());
                 match around {
                     AstKind::ForInStatement(_) | AstKind::ForOfStatement(_) | AstKind::ForStatement(_) => {
                         Declared::Opaque("is the variable of a loop", offset)
                     }
+                    AstKind::Program(_) | AstKind::FunctionBody(_) | AstKind::ExportDeclaration(_) => {
+                        self.variable(symbol, variable)
+                    }
+                    // A `var` is also seen where its declaration was never reached.
+                    _ if is_var => Declared::Opaque("is declared inside of a statement", offset),
                     _ => self.variable(symbol, variable),
                 }
             }

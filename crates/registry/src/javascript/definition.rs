@@ -3,7 +3,7 @@
 use karat_core::registry::{Tool, ToolField, Unknown as UnknownField};
 
 use super::modules::Modules;
-use super::schema::schema;
+use super::schema::whole_schema;
 use super::value::{Located, Object, Place, Unknown, Value};
 
 /// The keys under which a schema is found, the first one counts.
@@ -124,7 +124,7 @@ impl Fields<'_> {
             None => Located::from(self.object.open.clone()?),
         };
         let mut unknown = Vec::new();
-        let schema = schema(&value, &mut unknown);
+        let schema = whole_schema(&value, &mut unknown);
         for unknown in &unknown {
             self.note(ToolField::InputSchema, unknown);
         }

@@ -14,6 +14,9 @@ const DEEPEST: usize = 3_000;
 /// Longer than any description: a text that grows beyond it is left unknown.
 pub(super) const LONGEST: usize = 1_000_000;
 
+/// More than any list of tools has.
+const MOST_ITEMS: usize = 1_000_000;
+
 /// Evaluates expressions across the files of a project.
 #[derive(Debug)]
 pub(super) struct Evaluator {
@@ -22,11 +25,13 @@ pub(super) struct Evaluator {
     known: HashMap<(ModuleId, BindingId), Option<Located>>,
     pub(super) tables: HashMap<ModuleId, Rc<super::exports::ExportTable>>,
     depth: usize,
+    /// How many functions were evaluated in the place of their calls.
+    pub(super) applied: usize,
 }
 
 impl Evaluator {
     pub(super) fn new(modules: Modules) -> Self {
-        Self { modules, known: HashMap::new(), tables: HashMap::new(), depth: 0 }
+        Self { modules, known: HashMap::new(), tables: HashMap::new(), depth: 0, applied: 0 }
     }
 
     pub(super) fn evaluate(&mut self, module: ModuleId, expression: &Expr) -> Located {
@@ -104,6 +109,11 @@ impl Evaluator {
                 Item::Spread(value) => {
                     let value = self.evaluate(module, value);
                     if let Value::Array(inner) = &value.value {
+                        if array.items.len() + inner.items.len() > MOST_ITEMS {
+                            let why = "the list is too long".into();
+                            array.open = Some(Unknown { place: value.place, why, primitive: false });
+                            break;
+                        }
                         array.items.extend(inner.items.iter().cloned());
                         array.open = array.open.or_else(|| inner.open.clone());
                     } else {
@@ -165,15 +175,18 @@ impl Evaluator {
         let Some(binding) = file.bindings.get(id.0 as usize) else {
             return Located::unknown(place, "it is known only at run time");
         };
+        if binding.hoisted.is_some_and(|declared| place.offset < declared) {
+            return Located::unknown(place, format!("'{}' is used before it is declared", binding.name));
+        }
         match self.known.get(&(module, id)) {
-            Some(Some(value)) => return value.clone(),
+            Some(Some(value)) => return used(value.clone(), place),
             Some(None) => return Located::unknown(place, format!("'{}' is defined by itself", binding.name)),
             None => {}
         }
         self.known.insert((module, id), None);
         let value = self.declared(module, binding, place);
         self.known.insert((module, id), Some(value.clone()));
-        value
+        used(value, place)
     }
 
     fn declared(&mut self, module: ModuleId, binding: &Binding, used: Place) -> Located {
@@ -213,7 +226,8 @@ impl Evaluator {
                 Imported::Namespace => Value::Namespace(target).at(place),
                 Imported::Name(name) => self.export(target, name).unwrap_or_else(|| {
                     let why = format!("'{}' exports no '{name}'", self.modules.get(target).shown);
-                    Located::unknown(place, why)
+                    self.modules.broken(place, why.clone());
+                    Unknown { place, why: why.into(), primitive: true }.into()
                 }),
             },
             Target::Package => {
@@ -290,6 +304,14 @@ impl Evaluator {
             Value::Undefined | Value::Null if optional => Value::Undefined.at(place),
             _ => why_not(object, "it is known only at run time").into(),
         }
+    }
+}
+
+/// Gives what comes from elsewhere the place where it is used, since it is written nowhere in the project.
+fn used(value: Located, place: Place) -> Located {
+    match value.value {
+        Value::Package(..) | Value::Namespace(_) => Located { place, ..value },
+        _ => value,
     }
 }
 

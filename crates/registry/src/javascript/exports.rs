@@ -1,5 +1,6 @@
 //! What a module exports, `export *` followed.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -21,8 +22,9 @@ pub(super) struct ExportTable {
 #[derive(Debug)]
 pub(super) struct Exported {
     pub name: String,
-    pub module: ModuleId,
+    module: ModuleId,
     index: usize,
+    is_type: bool,
 }
 
 impl Evaluator {
@@ -51,6 +53,9 @@ impl Evaluator {
         match file.exports.get(exported.index) {
             Some(Export::Local { value, .. }) => self.evaluate(exported.module, value),
             Some(Export::From { imported, specifier, .. }) => self.import(exported.module, imported, specifier),
+            Some(Export::Type { name }) => {
+                Unknown { place, why: format!("'{name}' is a type").into(), primitive: true }.into()
+            }
             Some(Export::All { .. }) | None => Value::Undefined.at(place),
         }
     }
@@ -127,9 +132,10 @@ impl Evaluator {
                     }),
                     Target::Nothing => {}
                 },
-                Export::Local { name, .. } | Export::From { name, .. } => {
+                Export::Local { name, .. } | Export::From { name, .. } | Export::Type { name } => {
                     if is_root || name != "default" {
-                        table.add(Exported { name: name.clone(), module, index });
+                        let is_type = matches!(export, Export::Type { .. });
+                        table.add(Exported { name: name.clone(), module, index, is_type });
                     }
                 }
             }
@@ -138,18 +144,26 @@ impl Evaluator {
 }
 
 impl ExportTable {
-    /// Adds a name, of which the first one counts.
+    /// Adds a name, of which the first one counts; a type may have the name of a value, which is what is meant then.
     fn add(&mut self, exported: Exported) {
-        if let std::collections::hash_map::Entry::Vacant(entry) = self.by_name.entry(exported.name.clone()) {
-            entry.insert(self.names.len());
-            self.names.push(exported);
+        match self.by_name.entry(exported.name.clone()) {
+            Entry::Vacant(entry) => {
+                entry.insert(self.names.len());
+                self.names.push(exported);
+            }
+            Entry::Occupied(entry) => {
+                let old = &mut self.names[*entry.get()];
+                if old.is_type && !exported.is_type {
+                    *old = exported;
+                }
+            }
         }
     }
 }
 
 fn name(export: &Export) -> Option<&str> {
     match export {
-        Export::Local { name, .. } | Export::From { name, .. } => Some(name),
+        Export::Local { name, .. } | Export::From { name, .. } | Export::Type { name } => Some(name),
         Export::All { .. } => None,
     }
 }

@@ -204,7 +204,7 @@ impl<'a, 's> Lowering<'a, 's> {
             let value = match property.kind {
                 PropertyKind::Init => self.expression(&property.value),
                 PropertyKind::Get => opaque("it is a getter, which karat does not run", false).at(property.span.start),
-                PropertyKind::Set => ExprKind::Undefined.at(property.span.start),
+                PropertyKind::Set => opaque("it has a setter, which karat does not run", false).at(property.span.start),
             };
             properties.push(Property::Value { key: self.key(&property.key), value });
         }

@@ -19,6 +19,7 @@ mod parse;
 mod positional;
 mod resolve;
 mod schema;
+mod size;
 mod syntax;
 mod text;
 mod value;

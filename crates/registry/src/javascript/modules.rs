@@ -57,17 +57,19 @@ impl Modules {
             Resolution::Package => Target::Package,
             Resolution::Other => Target::Nothing,
             Resolution::Missing => {
-                let place = self.place(Place { module: from, offset: specifier.offset });
                 let what = format!("there is no module '{}'", specifier.text);
-                let gap = Gap { kind: GapKind::Broken, place, what };
-                if !self.gaps.contains(&gap) {
-                    self.gaps.push(gap);
-                }
+                self.broken(Place { module: from, offset: specifier.offset }, what);
                 Target::Nothing
             }
             Resolution::File(path) => self.load(&path).map_or(Target::Nothing, Target::Module),
             Resolution::Json(path) => self.load_with(&path, read_json).map_or(Target::Nothing, Target::Module),
         }
+    }
+
+    /// Says that something cannot work; saying it twice does no harm.
+    pub(super) fn broken(&mut self, place: Place, what: String) {
+        let place = self.place(place);
+        self.gaps.push(Gap { kind: GapKind::Broken, place, what });
     }
 
     /// Reads a file, unless it was read before.

@@ -46,7 +46,8 @@ pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Fa
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, &text, source_type).with_options(options).parse();
     if let Some(error) = parsed.diagnostics.errors().next() {
-        let offset = error.labels.iter().map(oxc_span::LabeledSpan::offset).min();
+        // The first label is the place; others say what it has to do with.
+        let offset = error.labels.first().map(oxc_span::LabeledSpan::offset);
         let position = offset.map(|offset| LineTable::new(text.clone()).position(offset as usize));
         let what = format!("the syntax is wrong: {}", fragment(&error.message));
         return Err(Failure { position, what });

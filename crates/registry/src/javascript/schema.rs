@@ -3,11 +3,20 @@
 use serde_json::{Map, Number, Value as Json};
 
 use super::evaluate::why_not;
+use super::size::is_too_large;
 use super::value::{Located, Object, Unknown, Value};
 use super::zod::{self, Rest};
 
-/// Returns a schema as JSON; what is unknown of it allows everything, and is listed.
-pub(super) fn schema(located: &Located, unknown: &mut Vec<Unknown>) -> Option<Json> {
+/// Returns a tool's schema as JSON; what is unknown of it allows everything, and is listed.
+pub(super) fn whole_schema(located: &Located, unknown: &mut Vec<Unknown>) -> Option<Json> {
+    if is_too_large(located) {
+        unknown.push(Unknown { place: located.place, why: "the schema is too large".into(), primitive: false });
+        return Some(Json::Object(Map::new()));
+    }
+    schema(located, unknown)
+}
+
+fn schema(located: &Located, unknown: &mut Vec<Unknown>) -> Option<Json> {
     match &located.value {
         Value::Undefined | Value::Null => None,
         Value::Bool(value) => Some((*value).into()),
@@ -75,7 +84,14 @@ fn schema_object(object: &Object, is_map: bool, unknown: &mut Vec<Unknown>) -> M
 }
 
 /// Returns a value as `JSON.stringify` writes it; none for what it leaves out.
-pub(super) fn plain_json(located: &Located) -> Result<Option<Json>, Unknown> {
+pub(super) fn whole_json(located: &Located) -> Result<Option<Json>, Unknown> {
+    if is_too_large(located) {
+        return Err(Unknown { place: located.place, why: "it is too large".into(), primitive: false });
+    }
+    plain_json(located)
+}
+
+fn plain_json(located: &Located) -> Result<Option<Json>, Unknown> {
     let known = match &located.value {
         Value::Undefined | Value::Function(..) | Value::Class => return Ok(None),
         Value::Null => Json::Null,

@@ -36,9 +36,22 @@ pub(super) struct Specifier {
 
 #[derive(Debug)]
 pub(super) enum Export {
-    Local { name: String, value: Expr },
-    From { name: String, imported: Imported, specifier: Specifier },
-    All { specifier: Specifier },
+    Local {
+        name: String,
+        value: Expr,
+    },
+    From {
+        name: String,
+        imported: Imported,
+        specifier: Specifier,
+    },
+    All {
+        specifier: Specifier,
+    },
+    /// A type, which is nothing at run time.
+    Type {
+        name: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +69,8 @@ pub(super) struct BindingId(pub u32);
 pub(super) struct Binding {
     pub name: String,
     pub declared: Declared,
+    /// Where a `var` is declared: before that it is undefined.
+    pub hoisted: Option<u32>,
     /// Where it gets another value than the one it was declared with.
     pub reassigned: Option<u32>,
     /// Where something inside its value is changed later.
@@ -127,7 +142,7 @@ pub(super) enum ExprKind {
     Minus(Box<Expr>),
     Function(Arc<Function>),
     Class,
-    /// Something that karat does not evaluate, and why; `text` where it can only be a primitive value.
+    /// Something that karat does not evaluate, and why; `primitive` where it can only be a text, a number or the like.
     Opaque {
         why: String,
         primitive: bool,

@@ -1,5 +1,6 @@
 //! What an expression is worth, as far as that shows without running it.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -78,17 +79,29 @@ pub(super) struct Array {
     pub open: Option<Unknown>,
 }
 
+/// So many keys are worth an index.
+const MANY: usize = 32;
+
 /// The own properties of an object.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Object {
     entries: Vec<(String, Located)>,
+    /// Where the keys are, once they are many.
+    index: HashMap<String, usize>,
     /// There may be more properties.
     pub open: Option<Unknown>,
 }
 
 impl Object {
     pub(super) fn get(&self, key: &str) -> Option<&Located> {
-        self.entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.position(key).map(|at| &self.entries[at].1)
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        if self.index.is_empty() {
+            return self.entries.iter().position(|(name, _)| name == key);
+        }
+        self.index.get(key).copied()
     }
 
     /// Returns a property; unknown where the object may have it, and none where it has not.
@@ -101,15 +114,26 @@ impl Object {
         self.get(key).is_some()
     }
 
+    pub(super) fn values(&self) -> impl Iterator<Item = &Located> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Sets a property, which keeps its position if it is there already.
     pub(super) fn set(&mut self, key: String, value: Located) {
-        match self.entries.iter_mut().find(|(name, _)| *name == key) {
-            Some((_, old)) => *old = value,
-            None => self.entries.push((key, value)),
+        if let Some(at) = self.position(&key) {
+            self.entries[at].1 = value;
+            return;
+        }
+        if !self.index.is_empty() {
+            self.index.insert(key.clone(), self.entries.len());
+        }
+        self.entries.push((key, value));
+        if self.entries.len() == MANY {
+            self.index = self.entries.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)).collect();
         }
     }
 

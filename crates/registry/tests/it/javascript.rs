@@ -7,6 +7,8 @@ use std::process::Command;
 use karat_core::registry::{GapKind, Registry, Tool};
 use karat_registry::read_path;
 use karat_testkit::tools::TestTool;
+use proptest::prelude::*;
+use rstest::rstest;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -103,4 +105,344 @@ fn places_are_where_the_definitions_are() {
     assert_eq!(places("search_web"), ("barrel/search.tool.ts:10:33".into(), "barrel/search.tool.ts:12:10".into()));
     assert_eq!(places("roll_dice"), ("barrel/tools.exports.ts:51:32".into(), "barrel/tools.exports.ts:53:16".into()));
     assert_eq!(places("mcp_echo"), ("barrel/server.ts:15:3".into(), "barrel/server.ts:15:21".into()));
+}
+
+#[test]
+fn what_shows_only_at_run_time_is_unknown_with_its_place() {
+    let registry = read(&[
+        (
+            "tools.exports.ts",
+            r#"import { z } from 'zod';
+import { tool } from 'ai';
+import { dedent } from 'dedent';
+import { base, LIMIT } from 'our-package';
+import { makeTool } from './make';
+export { packaged } from 'other-package';
+export * from 'star-package';
+
+export const environment = { name: 'environment', description: process.env.DESCRIPTION, run() {} };
+export const conditional = { name: 'conditional', description: Math.random() > 0.5 ? 'a' : 'b', run() {} };
+export const tagged = { name: 'tagged', description: dedent`text`, run() {} };
+export const holed = { name: 'holed', description: `Limit: ${LIMIT}`, run() {} };
+let text = 'first';
+text += ' second';
+export const reassigned = { name: 'reassigned', description: text, run() {} };
+export const getter = { name: 'getter', get description() { return 'x'; }, run() {} };
+export const spread = { description: 'before', ...base, name: 'spread', version: '1' };
+export const assigned = { name: 'assigned', description: 'old', version: '1', run() {} };
+assigned.description = 'new';
+export const cyclic = { name: 'cyclic', description: one, run() {} };
+const one = two + '!';
+const two = one + '?';
+export const halved = { name: 'halved', description: '\ud83d', run() {} };
+export const phrases = { name: 'phrases', description: 'd', triggerPhrases: ['known', LIMIT], run() {} };
+export const schemas = {
+  name: 'schemas',
+  description: 'Parts of the schema are unknown',
+  schema: z.object({
+    known: z.string(),
+    date: z.date(),
+    custom: z.custom<string>(),
+    bounded: z.string().max(LIMIT),
+    foreign: base.optional(),
+    described: z.string().describe(process.env.X!),
+  }),
+};
+export const json = {
+  name: 'json',
+  description: 'So are parts of this one',
+  parameters: { type: 'object', properties: { a: base, b: { type: 'string', enum: LIMIT } }, required: ['a'] },
+};
+export const dynamic = tool({ description: 'd', inputSchema: base });
+export const made = makeTool('made');
+export const nameless = { name: LIMIT, description: 'd' };
+export const chosen = process.env.A ? environment : getter;
+export const instance = new Weather();
+export const tools = [environment, makeTool('listed'), ...base];
+export default tool({ description: 'nobody knows its name', inputSchema: z.object({}) });
+"#,
+        ),
+        ("make.ts", "export const makeTool = (name: string) => ({ name, description: 'made' });\n"),
+    ]);
+    insta::assert_snapshot!(unknown(&registry), @"
+    environment: description at tools.exports.ts:9:64: 'process.env.DESCRIPTION' is known only at run time
+    conditional: description at tools.exports.ts:10:64: it depends on a condition
+    tagged: description at tools.exports.ts:11:54: it is made by the tag 'dedent', which karat does not run
+    holed: description at tools.exports.ts:12:62: 'LIMIT' comes from the package 'our-package', which karat does not read
+    reassigned: description at tools.exports.ts:14:1: 'text' gets another value here
+    getter: description at tools.exports.ts:16:41: it is a getter, which karat does not run
+    spread: description at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
+    spread: input schema at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
+    spread: category at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
+    spread: status at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
+    spread: trigger phrases at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
+    assigned: description at tools.exports.ts:19:1: 'assigned' is changed here
+    cyclic: description at tools.exports.ts:22:13: 'one' is defined by itself
+    halved: description at tools.exports.ts:23:54: it holds half of a character
+    phrases: trigger phrases at tools.exports.ts:24:87: 'LIMIT' comes from the package 'our-package', which karat does not read
+    schemas: input schema at tools.exports.ts:30:11: 'z.date()' has no JSON Schema
+    schemas: input schema at tools.exports.ts:31:13: 'z.custom()' has no JSON Schema
+    schemas: input schema at tools.exports.ts:32:29: 'LIMIT' comes from the package 'our-package', which karat does not read
+    schemas: input schema at tools.exports.ts:33:14: it is made by 'base.optional(…)', which karat does not run
+    schemas: input schema at tools.exports.ts:34:36: 'process.env.X' is known only at run time
+    json: input schema at tools.exports.ts:40:50: 'base' comes from the package 'our-package', which karat does not read
+    json: input schema at tools.exports.ts:40:83: 'LIMIT' comes from the package 'our-package', which karat does not read
+    dynamic: input schema at tools.exports.ts:42:62: 'base' comes from the package 'our-package', which karat does not read
+    Unknown at tools.exports.ts:6:26: 'packaged' comes from the package 'other-package', which karat does not read
+    Unknown at tools.exports.ts:7:15: everything comes from the package 'star-package', which karat does not read
+    Unknown at tools.exports.ts:43:21: it is made by 'makeTool(…)', which karat does not run
+    Unknown at tools.exports.ts:44:33: the tool's name is not known: 'LIMIT' comes from the package 'our-package', which karat does not read
+    Unknown at tools.exports.ts:45:23: it depends on a condition
+    Unknown at tools.exports.ts:46:25: it is made by 'new Weather(…)', which karat does not run
+    Unknown at tools.exports.ts:47:36: it is made by 'makeTool(…)', which karat does not run
+    Unknown at tools.exports.ts:47:59: 'base' comes from the package 'our-package', which karat does not read
+    Unknown at tools.exports.ts:48:16: the tool has no name of its own, and a default export gives it none
+    ");
+    let schema = |name: &str| registry.tool(name).unwrap().input_schema.as_ref().unwrap().to_string();
+    insta::assert_snapshot!(schema("schemas"), @r#"{"type":"object","properties":{"known":{"type":"string"},"date":{},"custom":{},"bounded":{},"foreign":{},"described":{"type":"string"}},"required":["known","date","custom","bounded","foreign","described"]}"#);
+    insta::assert_snapshot!(schema("json"), @r#"{"type":"object","properties":{"a":{},"b":{"type":"string"}},"required":["a"]}"#);
+    assert_eq!(registry.tool("schemas").unwrap().schema_hash(), None);
+    assert_eq!(registry.tool("assigned").unwrap().version.as_deref(), Some("1"), "the rest is as it was");
+}
+
+#[test]
+fn a_file_with_a_syntax_error_costs_its_own_tools_only() {
+    let registry = read(&[
+        (
+            "tools.exports.ts",
+            "export * from './good';\nexport * from './bad';\nexport { x } from './none';\nexport { y } from './good';\n",
+        ),
+        ("good.ts", "export const good = { name: 'good', description: 'd' };\n"),
+        ("bad.ts", "export const bad = {\n  name: 'bad',\n  description: 'it's wrong',\n};\n"),
+    ]);
+    assert_eq!(registry.names(), ["good"]);
+    insta::assert_snapshot!(unknown(&registry), @"
+    Broken at bad.ts:3:20: the syntax is wrong: expected `,` or `}` but found `Identifier`
+    Broken at tools.exports.ts:3:19: there is no module './none'
+    Broken at tools.exports.ts:4:19: 'good.ts' exports no 'y'
+    ");
+    assert!(registry.gaps().iter().all(|gap| gap.kind == GapKind::Broken));
+}
+
+#[test]
+fn one_definition_is_one_tool_and_one_name_is_one_tools() {
+    let registry = read(&[
+        (
+            "index.js",
+            "import { a } from './a.js';\nexport { a, a as b };\nexport default a;\nexport const all = [a];\nexport * as ns from './a.js';\nexport const other = { name: 'a', description: 'another' };\n",
+        ),
+        ("a.js", "export const a = { name: 'a', description: 'first' };\n"),
+    ]);
+    assert_eq!(registry.names(), ["a"]);
+    assert_eq!(registry.tools()[0].description.as_deref(), Some("first"));
+    insta::assert_snapshot!(unknown(&registry), @"Broken at index.js:6:22: the name 'a' is taken by the tool at a.js:1:18");
+}
+
+#[test]
+fn a_folder_gives_the_tools_of_its_tool_files() {
+    let tool = |name: &str| format!("export default {{ name: '{name}', description: 'd' }};\n");
+    let text = tool("b") + "export const c = { name: 'c', description: 'd' };\n";
+    let folder = project(&[
+        ("tools/b.tool.ts", &text),
+        ("tools/a.tool.mjs", &tool("a")),
+        ("tools/deep/er/d.tool.tsx", &tool("d")),
+        ("tools/e.tool.cjs", "module.exports = { name: 'e', description: 'd' };\n"),
+        ("tools/not-a-tool.ts", &tool("no")),
+        ("tools/node_modules/x/x.tool.ts", &tool("no")),
+        ("tools/.cache/x.tool.ts", &tool("no")),
+        ("tools/broken.tool.ts", "export default {"),
+        ("empty/readme.md", ""),
+    ]);
+    let registry = read_path(&folder.path().join("tools"), folder.path()).unwrap();
+    assert_eq!(registry.names(), ["a", "b", "c", "d", "e"]);
+    insta::assert_snapshot!(unknown(&registry), @"Broken at tools/broken.tool.ts:1:17: the syntax is wrong: expected `}` but found `EOF`");
+    let error = read_path(&folder.path().join("empty"), folder.path()).unwrap_err();
+    assert!(error.to_string().contains("no tool files"), "{error}");
+    let missing = read_path(&folder.path().join("none.ts"), folder.path()).unwrap_err();
+    assert!(missing.to_string().contains("No such file"), "{missing}");
+}
+
+#[test]
+fn nothing_is_ever_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let proof = folder.path().join("proof");
+    let write = format!("require('node:fs').writeFileSync({:?}, 'run')", proof.to_str().unwrap());
+    let source = format!(
+        "{write};\n(() => {{ {write} }})();\nconst tag = () => {{ {write}; return ''; }};\n\
+         export const a = {{ name: 'a', description: tag`x`, get version() {{ {write}; return '1'; }} }};\n\
+         export const d = {{ name: 'd', [(() => {{ {write}; return 'status'; }})()]: 'x', description: 'd' }};\n\
+         export default new (class {{ constructor() {{ {write} }} static {{ {write} }} }})();\n\
+         export const b = {{ name: 'b', description: String({{ toString() {{ {write} }} }}) }};\n\
+         enum E {{ A = ({write}, 1) }}\nexport const c = {{ name: 'c', description: 'x' + E.A }};\n"
+    );
+    let barrel = folder.path().join("tools.exports.ts");
+    std::fs::write(&barrel, &source).unwrap();
+    let registry = read_path(&barrel, folder.path()).unwrap();
+    assert!(!proof.exists());
+    assert_eq!(registry.names(), ["a", "b", "c"], "the key in d may well be its name");
+    for tool in registry.tools() {
+        assert_eq!(tool.description, None, "{tool:?}");
+    }
+}
+
+/// Returns the description that a module with these statements gives its tool.
+fn description(statements: &str, expression: &str) -> Option<String> {
+    let source = format!("{statements}\nexport const t = {{ name: 't', description: {expression}, run() {{}} }};\n");
+    let registry = read(&[("t.ts", &source)]);
+    assert_eq!(registry.names(), ["t"], "{source}\n{}", unknown(&registry));
+    let tool = &registry.tools()[0];
+    assert_eq!(tool.description.is_none(), !tool.unknown.is_empty(), "{source}");
+    tool.description.clone()
+}
+
+#[rstest]
+#[case::numbers("", "1 + 2 + 'a' + 1e21 + 0.1 + -0 + 0xff + 1_000", Some("3a1e+210.102551000"))]
+#[case::words("", "'' + true + null + undefined + NaN + -Infinity", Some("truenullundefinedNaN-Infinity"))]
+#[case::escapes(
+    "",
+    r"'\x41\u0042\u{43}\0\v\'\z\
+x'",
+    Some("ABC\0\u{b}'zx")
+)]
+#[case::join_of_nothing("", "['a', null, undefined, 1].join()", Some("a,,,1"))]
+#[case::shadowed_inside("const a = 'x'; function f() { let a = 1; a = 2; return a; }", "a", Some("x"))]
+#[case::let_never_assigned("let a = 'x';", "a", Some("x"))]
+#[case::let_assigned_in_a_function("let a = 'x'; export const set = (v) => { a = v };", "a", None)]
+#[case::let_assigned_in_a_pattern("let a = 'x'; [a] = f();", "a", None)]
+#[case::let_in_a_loop("let a = 'x'; for (a of b) {}", "a", None)]
+#[case::var_in_a_block("if (c) { var a = 'x'; }", "a", None)]
+#[case::declared_only("declare const a: string;", "a", None)]
+#[case::deep_change("const o = { a: { b: 'x' } }; o.a.b = 'y';", "o.a.b", None)]
+#[case::computed_change("const o = { a: 'x' }; o[k] = 'y';", "o.a", None)]
+#[case::deleted("const o = { a: 'x' }; delete o.a;", "o.a", None)]
+#[case::other_key_changed("const o = { a: 'x', b: 'y' }; o.b = 'z';", "o.a", Some("x"))]
+#[case::pushed("const o = ['x']; o.push('y');", "o.join()", None)]
+#[case::assigned_by_object("const o = { a: 'x' }; Object.assign(o, p);", "o.a", None)]
+#[case::frozen("const o = Object.freeze({ a: 'x' });", "o.a", Some("x"))]
+#[case::optional("const o = { a: 'x' };", "o?.a", Some("x"))]
+#[case::enum_members("enum E { A, B = 5, C, D = 'd', F = A }", "'' + E.A + E.C + E.D + E.F + E[5]", Some("06d0B"))]
+#[case::enum_computed("enum E { A = f(), B }", "'' + E.B", None)]
+#[case::function_without_parameters("const f = () => 'x';", "f() + 'y'", Some("xy"))]
+#[case::function_with_a_body("const f = () => { log(); return 'x'; };", "f()", None)]
+#[case::asynchronous_identity("const f = async (x) => x;", "f('x')", None)]
+#[case::identity_with_a_default("const f = (x = 1) => x;", "f('x')", None)]
+#[case::global("", "document.title", None)]
+#[case::unicode_names("const größe = 'x';", "größe", Some("x"))]
+#[case::setter("", "'x', set description(v) {}", None)]
+#[case::assertions("const a = <const>'x';", "((a as string)! satisfies string)", Some("x"))]
+fn descriptions_are_worth_what_they_are_at_run_time(
+    #[case] statements: &str,
+    #[case] expression: &str,
+    #[case] expected: Option<&str>,
+) {
+    assert_eq!(description(statements, expression).as_deref(), expected);
+}
+
+#[test]
+fn a_variable_is_worth_nothing_before_its_declaration() {
+    let registry = read(&[("t.js", "export const t = { name: 't', description: a, run() {} };\nvar a = 'x';\n")]);
+    insta::assert_snapshot!(unknown(&registry), @"");
+}
+
+/// Writes a text as a JavaScript expression, in one of many ways.
+fn written(pieces: &[(String, u8)]) -> String {
+    let escape = |text: &str, quote: char| {
+        let mut out = String::new();
+        for character in text.chars() {
+            match character {
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+                '\\' => out.push_str("\\\\"),
+                '$' => out.push_str("\\$"),
+                _ if character == quote => out.extend(['\\', character]),
+                _ => out.push(character),
+            }
+        }
+        format!("{quote}{out}{quote}")
+    };
+    let units = |text: &str| {
+        let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        format!("'{units}'")
+    };
+    let points = |text: &str| {
+        let points: String = text.chars().map(|character| format!("\\u{{{:x}}}", u32::from(character))).collect();
+        format!("`{points}`")
+    };
+    let mut parts: Vec<String> = vec!["''".to_owned()];
+    for (text, way) in pieces {
+        parts.push(match way % 6 {
+            0 => escape(text, '\''),
+            1 => escape(text, '"'),
+            2 => escape(text, '`'),
+            3 => units(text),
+            4 => points(text),
+            _ => format!("`${{{}}}`", escape(text, '\'')),
+        });
+    }
+    parts.join(" + ")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_text_comes_back_however_it_is_written(pieces in prop::collection::vec((any::<String>(), any::<u8>()), 0..6)) {
+        let text: String = pieces.iter().map(|(text, _)| text.as_str()).collect();
+        prop_assert_eq!(description("", &written(&pieces)), Some(text));
+    }
+
+    #[test]
+    fn any_source_is_read_without_breaking(source in "[a-z{}\\[\\]()'\"`$;:,.=<>!?/*+\\- \\n]{0,80}") {
+        read(&[("any.ts", &source)]);
+    }
+}
+
+#[rstest]
+#[case::brackets("[", "]")]
+#[case::parentheses("(", ")")]
+#[case::objects("{a:", "}")]
+#[case::templates("`${", "}`")]
+#[case::prefixes("!", "")]
+#[case::arrows("a=>", "")]
+#[case::conditions("a?b:", "")]
+#[case::additions("'a'+", "")]
+#[case::members("a.", "")]
+#[case::calls("z.string(", ")")]
+#[case::ifs("1;if(a)", "")]
+#[case::generics("<T>", "")]
+fn hostile_nesting_ends_no_process(#[case] open: &str, #[case] close: &str) {
+    for depth in [100, 4_000, 19_000, 1_000_000] {
+        let source = format!(
+            "export const good = {{ name: 'good', description: 'd' }};\nexport const x = {}'x'{};\n",
+            open.repeat(depth),
+            close.repeat(depth)
+        );
+        let registry = read(&[("t.ts", &source)]);
+        assert!(registry.names() == ["good"] || !registry.gaps().is_empty(), "{depth}");
+    }
+}
+
+#[test]
+fn values_that_double_and_double_are_given_up() {
+    let doubling = |first: &str, next: &dyn Fn(usize) -> String| {
+        let steps: String = (1..60).map(|step| format!("const v{step} = {};\n", next(step - 1))).collect();
+        format!("import {{ z }} from 'zod';\nconst v0 = {first};\n{steps}")
+    };
+    let texts = doubling("'x'", &|last| format!("v{last} + v{last}"));
+    assert_eq!(description(&texts, "v59"), None);
+    let calls = doubling("() => 'x'", &|last| format!("() => v{last}() + v{last}()"));
+    assert_eq!(description(&calls, "v59()"), None);
+    for (first, next) in [
+        ("z.string()", "z.object({ a: v#, b: v# })"),
+        ("[1]", "[v#, v#]"),
+        ("{}", "{ a: v#, b: v# }"),
+        ("[1]", "[...v#, ...v#]"),
+    ] {
+        let source = doubling(first, &|last| next.replace('#', &last.to_string()));
+        let tool = "export const t = { name: 't', description: 'd', parameters: { type: 'object', properties: { a: v59 }, examples: v59 } };";
+        let registry = read(&[("t.ts", &format!("{source}{tool}\nexport const tools = v59;\n"))]);
+        assert_eq!(registry.names(), ["t"]);
+        assert!(!registry.tools()[0].unknown.is_empty(), "{next}");
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use super::method::{format, text_of};
 use super::{Kind, NumberChecks, Range, Rest, SAFE, TextChecks, Wrapper, Zod};
 use crate::javascript::evaluate::{Evaluator, why_not};
-use crate::javascript::schema::plain_json;
+use crate::javascript::schema::whole_json;
 use crate::javascript::value::{Located, Object, Place, Unknown, Value};
 
 /// Makes what a function of zod's returns, by its path from the package.
@@ -103,7 +103,7 @@ fn make(evaluator: &mut Evaluator, names: &[&str], arguments: &[Located], place:
         ["readonly"] => return Some(Zod::wrapped(&inner(first?), Wrapper::Readonly)),
         ["preprocess"] => return Some(Zod::wrapped(&inner(arguments.get(1)?), Wrapper::Preprocess)),
         ["pipe"] => {
-            let transforming = inner(arguments.get(1)?).transforms();
+            let transforming = inner(arguments.get(1)?).transforms;
             return Some(Zod::wrapped(&inner(first?), Wrapper::Pipe { transforming }));
         }
         ["keyof"] => return Some(keys(&inner(first?))),
@@ -180,7 +180,7 @@ fn values(items: &[Located], kind: fn(Vec<Json>) -> Kind) -> Zod {
     let mut values = Vec::with_capacity(items.len());
     for item in items {
         match &item.value {
-            Value::Text(_) | Value::Number(_) | Value::Bool(_) | Value::Null => match plain_json(item) {
+            Value::Text(_) | Value::Number(_) | Value::Bool(_) | Value::Null => match whole_json(item) {
                 Ok(Some(value)) => values.push(value),
                 Ok(None) => {}
                 Err(unknown) => return Zod::unknown(unknown),

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::build::{inner, keys, mask, of_shape, plain};
 use super::{Kind, NumberChecks, Range, Rest, SAFE, TextChecks, Wrapper, Zod};
 use crate::javascript::evaluate::{Evaluator, why_not};
-use crate::javascript::schema::plain_json;
+use crate::javascript::schema::whole_json;
 use crate::javascript::value::{Located, Place, Unknown, Value};
 
 /// Calls a method of a type.
@@ -28,18 +28,18 @@ pub(in crate::javascript) fn method(
         };
     }
     let made = match &zod.kind {
-        Kind::Text(checks) => text(checks.clone(), name, arguments)
+        Kind::Text(checks) => text(checks.clone(), name, arguments, place)
             .map(|checks| checks.map_or_else(Zod::unknown, |checks| zod.with(Kind::Text(checks)))),
-        Kind::Number(checks) => number(checks.clone(), name, arguments)
+        Kind::Number(checks) => number(checks.clone(), name, arguments, place)
             .map(|checks| checks.map_or_else(Zod::unknown, |checks| zod.with(Kind::Number(checks)))),
-        Kind::Array { element, size } => sized(*size, name, arguments).map(|size| {
+        Kind::Array { element, size } => sized(*size, name, arguments, place).map(|size| {
             let kind = |size| Kind::Array { element: Rc::clone(element), size };
             size.map_or_else(Zod::unknown, |size| zod.with(kind(size)))
         }),
         Kind::Tuple { items, size, .. } if name == "rest" => arguments
             .first()
             .map(|rest| Zod::new(Kind::Tuple { items: items.clone(), rest: Some(inner(rest)), size: *size })),
-        Kind::Tuple { items, rest, size } => sized(*size, name, arguments).map(|size| {
+        Kind::Tuple { items, rest, size } => sized(*size, name, arguments, place).map(|size| {
             let kind = |size| Kind::Tuple { items: items.clone(), rest: rest.clone(), size };
             size.map_or_else(Zod::unknown, |size| zod.with(kind(size)))
         }),
@@ -80,7 +80,7 @@ fn general(evaluator: &mut Evaluator, zod: &Rc<Zod>, name: &str, arguments: &[Lo
                             made.unknown.push(unknown);
                             continue;
                         }
-                        match plain_json(value) {
+                        match whole_json(value) {
                             Ok(Some(value)) => {
                                 made.meta.insert(key.to_owned(), value);
                             }
@@ -102,7 +102,7 @@ fn general(evaluator: &mut Evaluator, zod: &Rc<Zod>, name: &str, arguments: &[Lo
         "or" => Zod::new(Kind::Union { options: vec![Rc::clone(zod), inner(first?)], exclusive: false }),
         "and" => Zod::new(Kind::Intersection(Rc::clone(zod), inner(first?))),
         "transform" => Zod::wrapped(zod, Wrapper::Transform),
-        "pipe" => Zod::wrapped(zod, Wrapper::Pipe { transforming: inner(first?).transforms() }),
+        "pipe" => Zod::wrapped(zod, Wrapper::Pipe { transforming: inner(first?).transforms }),
         "default" | "prefault" | "catch" => {
             let value = match &first?.value {
                 Value::Function(module, function) => match &function.returns {
@@ -111,7 +111,7 @@ fn general(evaluator: &mut Evaluator, zod: &Rc<Zod>, name: &str, arguments: &[Lo
                 },
                 _ => first?.clone(),
             };
-            match plain_json(&value) {
+            match whole_json(&value) {
                 Ok(Some(value)) if name == "catch" => Zod::wrapped(zod, Wrapper::Catch(value)),
                 Ok(Some(value)) => Zod::wrapped(zod, Wrapper::Default(value)),
                 Ok(None) => {
@@ -137,9 +137,14 @@ fn general(evaluator: &mut Evaluator, zod: &Rc<Zod>, name: &str, arguments: &[Lo
     })
 }
 
-fn text(mut checks: TextChecks, name: &str, arguments: &[Located]) -> Option<Result<TextChecks, Unknown>> {
+fn text(
+    mut checks: TextChecks,
+    name: &str,
+    arguments: &[Located],
+    place: Place,
+) -> Option<Result<TextChecks, Unknown>> {
     let first = arguments.first();
-    if let Some(size) = sized(checks.size, name, arguments) {
+    if let Some(size) = sized(checks.size, name, arguments, place) {
         return Some(size.map(|size| TextChecks { size, ..checks }));
     }
     let mut pattern = |format: &str, pattern: Result<String, Unknown>| {
@@ -154,7 +159,7 @@ fn text(mut checks: TextChecks, name: &str, arguments: &[Located]) -> Option<Res
     };
     let escaped = |wrap: fn(String) -> String| match first.and_then(text_of) {
         Some(text) => Ok(wrap(escape(&text))),
-        None => Err(first.map_or_else(no_argument, |first| why_not(first, "it is no text that karat can read"))),
+        None => Err(refused(first, "it is no text that karat can read", place)),
     };
     match name {
         "regex" => pattern(
@@ -174,9 +179,12 @@ fn text(mut checks: TextChecks, name: &str, arguments: &[Located]) -> Option<Res
     }
 }
 
-fn no_argument() -> Unknown {
-    use crate::javascript::value::ModuleId;
-    Unknown { place: Place { module: ModuleId(0), offset: 0 }, why: "it has no argument".into(), primitive: true }
+/// Says why an argument is of no use.
+fn refused(argument: Option<&Located>, why: &str, place: Place) -> Unknown {
+    match argument {
+        Some(argument) => why_not(argument, why),
+        None => Unknown { place, why: "it has no argument".into(), primitive: true },
+    }
 }
 
 /// The formats that zod knows, as it names them itself.
@@ -246,7 +254,12 @@ fn escape(text: &str) -> String {
     out
 }
 
-fn number(mut checks: NumberChecks, name: &str, arguments: &[Located]) -> Option<Result<NumberChecks, Unknown>> {
+fn number(
+    mut checks: NumberChecks,
+    name: &str,
+    arguments: &[Located],
+    place: Place,
+) -> Option<Result<NumberChecks, Unknown>> {
     let first = arguments.first();
     let fixed = match name {
         "positive" | "negative" | "nonnegative" | "nonpositive" => Some(0.0),
@@ -255,7 +268,7 @@ fn number(mut checks: NumberChecks, name: &str, arguments: &[Located]) -> Option
     let bound = || match (fixed, first.map(|first| &first.value)) {
         (Some(number), _) => Ok(number),
         (None, Some(Value::Number(number))) if number.is_finite() => Ok(*number),
-        (None, _) => Err(first.map_or_else(no_argument, |first| why_not(first, "it is no number that karat can read"))),
+        (None, _) => Err(refused(first, "it is no number that karat can read", place)),
     };
     let narrowed = match name {
         "min" | "gte" | "nonnegative" => bound().map(|number| checks.inclusive.at_least(number)),
@@ -264,7 +277,7 @@ fn number(mut checks: NumberChecks, name: &str, arguments: &[Located]) -> Option
         "lt" | "negative" => bound().map(|number| checks.exclusive.at_most(number)),
         "multipleOf" | "step" => bound().and_then(|number| {
             if number == 0.0 {
-                return Err(first.map_or_else(no_argument, |first| why_not(first, "nothing is a multiple of zero")));
+                return Err(refused(first, "nothing is a multiple of zero", place));
             }
             let number = number.abs();
             if !checks.divisors.contains(&number) {
@@ -284,11 +297,11 @@ fn number(mut checks: NumberChecks, name: &str, arguments: &[Located]) -> Option
     Some(narrowed.map(|()| checks))
 }
 
-fn sized(mut size: Range, name: &str, arguments: &[Located]) -> Option<Result<Range, Unknown>> {
+fn sized(mut size: Range, name: &str, arguments: &[Located], place: Place) -> Option<Result<Range, Unknown>> {
     let first = arguments.first();
     let count = || match first.map(|first| &first.value) {
         Some(Value::Number(number)) if number.is_finite() => Ok(*number),
-        _ => Err(first.map_or_else(no_argument, |first| why_not(first, "it is no number that karat can read"))),
+        _ => Err(refused(first, "it is no number that karat can read", place)),
     };
     let done = match name {
         "min" => count().map(|count| size.at_least(count)),

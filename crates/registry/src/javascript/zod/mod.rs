@@ -34,6 +34,10 @@ pub(super) struct Zod {
     pub meta: Map<String, Json>,
     /// What of its metadata or checks is unknown.
     pub unknown: Vec<Unknown>,
+    /// An object may leave the key out whose value this is.
+    pub may_be_absent: bool,
+    /// What comes out can differ from what goes in.
+    pub transforms: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -139,7 +143,8 @@ pub(super) struct NumberChecks {
 
 impl Zod {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, meta: Map::new(), unknown: Vec::new() }
+        let (may_be_absent, transforms) = (kind.may_be_absent(), kind.transforms());
+        Self { kind, meta: Map::new(), unknown: Vec::new(), may_be_absent, transforms }
     }
 
     pub(super) fn unknown(unknown: Unknown) -> Self {
@@ -152,7 +157,7 @@ impl Zod {
 
     /// Returns the same type with other checks: its metadata stays.
     pub(super) fn with(&self, kind: Kind) -> Self {
-        Self { kind, meta: self.meta.clone(), unknown: self.unknown.clone() }
+        Self { meta: self.meta.clone(), unknown: self.unknown.clone(), ..Self::new(kind) }
     }
 
     pub(super) fn into_value(self, place: Place) -> Located {
@@ -180,35 +185,35 @@ impl Zod {
             _ => Located::unknown(place, format!("'{key}' of a zod type is known only at run time")),
         }
     }
+}
 
-    /// Tells whether an object may leave the key out whose value this is.
-    pub(super) fn may_be_absent(&self) -> bool {
-        match &self.kind {
+impl Kind {
+    fn may_be_absent(&self) -> bool {
+        match self {
             Kind::Wrapped { inner, wrapper } => match wrapper {
                 Wrapper::Optional | Wrapper::Default(_) => true,
                 Wrapper::NonOptional => false,
-                _ => inner.may_be_absent(),
+                _ => inner.may_be_absent,
             },
-            Kind::Union { options, .. } => options.iter().any(|option| option.may_be_absent()),
-            Kind::Intersection(left, right) => left.may_be_absent() && right.may_be_absent(),
+            Kind::Union { options, .. } => options.iter().any(|option| option.may_be_absent),
+            Kind::Intersection(left, right) => left.may_be_absent && right.may_be_absent,
             _ => false,
         }
     }
 
-    /// Tells whether what comes out can differ from what goes in.
-    pub(super) fn transforms(&self) -> bool {
-        match &self.kind {
+    fn transforms(&self) -> bool {
+        match self {
             Kind::Wrapped { inner, wrapper } => match wrapper {
                 Wrapper::Transform | Wrapper::Preprocess => true,
-                Wrapper::Pipe { transforming } => *transforming || inner.transforms(),
-                _ => inner.transforms(),
+                Wrapper::Pipe { transforming } => *transforming || inner.transforms,
+                _ => inner.transforms,
             },
-            Kind::Array { element, .. } => element.transforms(),
-            Kind::Object { shape, .. } => shape.iter().any(|(_, field)| field.transforms()),
-            Kind::Tuple { items, rest, .. } => items.iter().chain(rest).any(|item| item.transforms()),
-            Kind::Record { key, value, .. } => key.transforms() || value.transforms(),
-            Kind::Union { options, .. } => options.iter().any(|option| option.transforms()),
-            Kind::Intersection(left, right) => left.transforms() || right.transforms(),
+            Kind::Array { element, .. } => element.transforms,
+            Kind::Object { shape, .. } => shape.iter().any(|(_, field)| field.transforms),
+            Kind::Tuple { items, rest, .. } => items.iter().chain(rest).any(|item| item.transforms),
+            Kind::Record { key, value, .. } => key.transforms || value.transforms,
+            Kind::Union { options, .. } => options.iter().any(|option| option.transforms),
+            Kind::Intersection(left, right) => left.transforms || right.transforms,
             _ => false,
         }
     }
