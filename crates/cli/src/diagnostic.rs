@@ -23,6 +23,8 @@ pub(crate) struct SourceProblem {
     rule: Option<String>,
     /// None where there are no lines to show.
     source: Option<Excerpt>,
+    /// What it is in, where no lines say so.
+    name: Option<String>,
 }
 
 /// Prints invalid places to stderr, in order.
@@ -65,18 +67,20 @@ impl SourceProblem {
     pub(crate) fn new(name: &str, text: &Arc<str>, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
         let position = finding.place.position;
         let source = Excerpt { name: name.to_owned(), text: Arc::clone(text), position, widest_line: usize::MAX };
-        Self { finding, severity, rule, source: Some(source) }
+        Self { finding, severity, rule, source: Some(source), name: None }
     }
 
     /// Makes a problem of something that has no lines, such as a server, or that is not a file any more.
     pub(crate) fn without_source(name: &str, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
-        let message = format!("{name}: {}", finding.message);
-        Self { finding: Finding { message, ..finding }, severity, rule, source: None }
+        Self { finding, severity, rule, source: None, name: Some(name.to_owned()) }
     }
 }
 
 impl std::fmt::Display for SourceProblem {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(name) = &self.name {
+            write!(out, "{}: ", printable(name))?;
+        }
         if let Some(id) = &self.finding.case_id {
             write!(out, "{}: ", printable(id))?;
         }

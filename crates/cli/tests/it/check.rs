@@ -19,14 +19,15 @@ fn the_contracts_own_examples_only_echo_the_prompt() {
 
 #[test]
 fn findings_stand_in_their_source() {
-    let project =
-        project().file("tools.json", json!([{"name": "get_weather", "description": "d", "version": "2.0.0"}])).file(
-            "evals/get-weather.labeled.json",
-            json!({"metadata": {"toolName": "get_weather", "toolVersion": "1.0.0"}, "cases": [{
-                "id": "ls-get-weather-1", "difficulty": "edge", "input": {"message": "m"},
-                "expect": {"toolsCalled": ["get_wether"], "toolsAcceptable": [["get_weather"]]},
-            }]}),
-        );
+    let description = "Fetches the current weather of a city. Use when the user asks how it is outside.";
+    let tools = json!([{"name": "get_weather", "description": description, "version": "2.0.0"}]);
+    let project = project().file("tools.json", tools).file(
+        "evals/get-weather.labeled.json",
+        json!({"metadata": {"toolName": "get_weather", "toolVersion": "1.0.0"}, "cases": [{
+            "id": "ls-get-weather-1", "difficulty": "edge", "input": {"message": "m"},
+            "expect": {"toolsCalled": ["get_wether"], "toolsAcceptable": [["get_weather"]]},
+        }]}),
+    );
     insta::assert_snapshot!(project.run(["check", "--tool-registry-path", "tools.json"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
@@ -66,7 +67,7 @@ fn findings_stand_in_their_source() {
         ·     ─────────────────
         ╰────
 
-    1 file, 1 case: 0 invalid, 2 errors, 3 warnings
+    1 tool, 1 file, 1 case: 0 invalid, 2 errors, 3 warnings
     ----- stderr -----
     "#);
 }

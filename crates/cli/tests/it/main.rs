@@ -4,6 +4,7 @@
 
 mod architecture;
 mod check;
+mod check_tools;
 #[cfg(target_os = "linux")]
 mod command;
 mod conformance;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ContractRule;
 use crate::registry::{Registry, ToolField};
-use crate::source::{Path, Problem, Problems, Subject, nearest, read_array, read_object_map, read_word, type_name};
+use crate::source::{Path, Problem, Problems, Subject, nearest, read_array, read_object_map, read_string, type_name};
 
 /// Stands for all tools, or for all rules.
 const ALL: &str = "*";
@@ -86,9 +86,16 @@ impl SilencedRules {
         match value {
             Value::String(word) if word == ALL => Some(Self::All(EveryRule::All)),
             Value::Array(_) => {
-                let from_name = |name: &str| SilencedRule::all().find(|rule| rule.name() == name);
                 let read_rule = |value: &Value, path: &Path<'_>, problems: &mut Problems| {
-                    read_word(value, path, problems, &names, from_name)
+                    let name = read_string(value, path, problems)?;
+                    let rule = SilencedRule::all().find(|rule| rule.name() == name);
+                    if rule.is_none() {
+                        let help = nearest(&name, &names).map(|near| format!("did you mean '{near}'?"));
+                        let help = help.unwrap_or_else(|| format!("one of: {}", names.join(", ")));
+                        let message = format!("there is no rule '{name}' that can be silenced");
+                        problems.push(path, Subject::Value, message, Some(help));
+                    }
+                    rule
                 };
                 read_array(value, path, problems, read_rule).map(Self::Named)
             }
@@ -200,7 +207,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                ("/a/0", "'a'[0] cannot be 'description-vauge'"),
+                ("/a/0", "there is no rule 'description-vauge' that can be silenced"),
                 ("/b", "'b' must be an array of rules or \"*\", found a string"),
                 ("/c/0", "'c'[0] must be a string, found a number"),
             ]

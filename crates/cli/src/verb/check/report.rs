@@ -23,7 +23,7 @@ const MOST_IN_FILES: usize = 50;
 const MOST_OF_TOOLS: usize = 10;
 
 /// How many of the others are named.
-const MOST_NAMED: usize = 5;
+const MOST_NAMED: usize = 3;
 
 /// What `karat check --format json` prints.
 #[derive(Default, Serialize, JsonSchema)]
@@ -80,6 +80,21 @@ pub(super) struct Reporter<'p> {
 struct LeftOut {
     count: usize,
     named: Vec<String>,
+    has_more: bool,
+}
+
+impl LeftOut {
+    fn add(&mut self, name: &str) {
+        self.count += 1;
+        if self.named.iter().any(|named| named == name) {
+            return;
+        }
+        if self.named.len() < MOST_NAMED {
+            self.named.push(name.to_owned());
+        } else {
+            self.has_more = true;
+        }
+    }
 }
 
 impl<'p> Reporter<'p> {
@@ -118,10 +133,7 @@ impl<'p> Reporter<'p> {
         let shown = self.shown.entry(issue.rule.clone()).or_default();
         if *shown >= most {
             let left_out = self.left_out.entry(issue.rule.clone()).or_default();
-            left_out.count += 1;
-            if left_out.named.len() < MOST_NAMED {
-                left_out.named.push(issue.subject().unwrap_or(&issue.file).to_owned());
-            }
+            left_out.add(issue.subject().unwrap_or(&issue.file));
             return Ok(());
         }
         *shown += 1;
@@ -168,7 +180,7 @@ impl<'p> Reporter<'p> {
         let ellipsis = self.printer.symbols.ellipsis;
         let line = |(rule, left_out): (&String, &LeftOut)| {
             let named: Vec<String> = left_out.named.iter().map(|name| printable(name).into_owned()).collect();
-            let rest = if left_out.count > named.len() { format!(", {ellipsis}") } else { String::new() };
+            let rest = if left_out.has_more { format!(", {ellipsis}") } else { String::new() };
             format!("{ellipsis} and {} more of {rule}: {}{rest}\n", left_out.count, named.join(", "))
         };
         let lines: String = self.left_out.iter().map(line).collect();

@@ -32,7 +32,12 @@ impl Sources {
     pub(super) fn new(settings: &Settings) -> Self {
         let path = &settings.tool_registry.path;
         let registry = path.strip_prefix(&settings.here).unwrap_or(path).display().to_string();
-        Self { here: settings.here.clone(), registry, texts: BTreeMap::new() }
+        Self::below(settings.here.clone(), registry)
+    }
+
+    /// Makes sources whose names are relative to a folder.
+    pub(super) fn below(here: PathBuf, registry: String) -> Self {
+        Self { here, registry, texts: BTreeMap::new() }
     }
 
     /// Finds a tool's place in its file: the words behind it, or else the rest of its line.

@@ -135,3 +135,77 @@ fn from_flag(problem: Problem) -> Issue {
         help: problem.help,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use karat_core::contract::Silence;
+    use karat_core::registry::ToolField;
+    use karat_core::source::Position;
+    use karat_testkit::project::TempProject;
+
+    use super::*;
+
+    fn at(line: usize, column: usize) -> ToolPlace {
+        ToolPlace { source: "tools.ts".to_owned(), position: Some(Position { line, column }) }
+    }
+
+    /// Where each issue is, by which rule, and the text that is pointed at.
+    fn found(registry: &Registry, silence: &Silence) -> Vec<(String, String, String)> {
+        let project = TempProject::new("karat").file(
+            "tools.ts",
+            "export const a = {\n  description: 'This tool can\\'t do it',\n  name: NAME,\n};\nexport * from './b';\n",
+        );
+        let mut sources = Sources::below(project.path(), "tools".to_owned());
+        let issues = check(registry, None, &mut Silencer::new(silence), &mut sources);
+        let shown = |issue: Issue| {
+            let (at, text) = issue.place.map_or_else(Default::default, |(text, place)| {
+                let Position { line, column } = place.position;
+                (format!(":{line}:{column}"), text[place.range].to_owned())
+            });
+            (format!("{}{at}", issue.file), issue.rule, text)
+        };
+        issues.into_iter().map(shown).collect()
+    }
+
+    fn registry() -> Registry {
+        let unknown = Unknown { field: ToolField::Version, place: at(3, 9), why: "a name".to_owned() };
+        let mut registry = Registry::of([Tool {
+            name: "a".to_owned(),
+            description: Some("This tool can't do it".to_owned()),
+            place: Some(at(1, 14)),
+            description_place: Some(at(2, 16)),
+            unknown: vec![unknown],
+            ..Tool::default()
+        }]);
+        registry.add_gap(Gap { kind: GapKind::Unknown, place: at(5, 1), what: "a loop".to_owned() });
+        let server = ToolPlace { source: "mcp:x".to_owned(), position: None };
+        registry.add_gap(Gap { kind: GapKind::Broken, place: server, what: "it is gone".to_owned() });
+        registry
+    }
+
+    #[test]
+    fn everything_is_shown_where_it_stands() {
+        let found = found(&registry(), &Silence::default());
+        let found: Vec<_> = found.iter().map(|(at, rule, text)| (at.as_str(), rule.as_str(), text.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("tools.ts:5:1", "registry-unknown", "export * from './b'"),
+                ("mcp:x", "registry-broken", ""),
+                ("tools.ts:3:9", "registry-unknown", "NAME"),
+                ("tools.ts:2:17", "description-action", "This tool"),
+                ("tools.ts:2:16", "description-trigger", "'This tool can\\'t do it'"),
+                ("tools.ts:2:16", "description-vague", "'This tool can\\'t do it'"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_broken_is_never_silenced() {
+        let mut problems = karat_core::source::Problems::default();
+        let all = serde_json::json!({"*": "*"});
+        let silence = Silence::read(&all, &karat_core::source::Path::Root, &mut problems).expect("valid");
+        let found = found(&registry(), &silence);
+        assert_eq!(found.iter().map(|(_, rule, _)| rule.as_str()).collect::<Vec<_>>(), ["registry-broken"]);
+    }
+}

@@ -1,0 +1,245 @@
+//! `karat check` of tools and of the overlap map.
+
+use karat_testkit::project::TempProject;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::project;
+
+const WEATHER: &str = "Fetches the current weather of a city. Use when the user asks how it is outside right now. For \
+                       coming days use get_forecast.";
+const FORECAST: &str = "Fetches the forecast of a city for up to seven days. Use when the user asks about coming days. \
+                        For right now use get_weather.";
+
+/// A project with two tools that overlap, and a map that says so.
+fn weather(weather: &str, forecast: &str) -> TempProject {
+    project()
+        .file("karat.json", json!({"toolRegistryPath": "tools.json"}))
+        .file(
+            "tools.json",
+            json!([
+                {"name": "get_weather", "description": weather},
+                {"name": "get_forecast", "description": forecast},
+            ]),
+        )
+        .file(
+            "evals/overlap-map.json",
+            json!({"get_weather": {"overlaps": ["get_forecast"]}, "get_forecast": {"overlaps": ["get_weather"]}}),
+        )
+        .file("evals/get-weather.labeled.json", covering())
+}
+
+fn labeled(difficulty: &str, tools: &[&str]) -> Value {
+    let sets: Vec<[&str; 1]> = tools.iter().map(|tool| [*tool]).collect();
+    json!({"id": "ls-get-weather-001", "difficulty": difficulty, "input": {"message": "m"},
+           "expect": {"toolsAcceptable": sets, "toolsNotCalled": ["get_weather"]}})
+}
+
+fn report(project: &TempProject, arguments: &[&str]) -> Value {
+    let arguments: Vec<&str> = ["check", "--format", "json"].iter().chain(arguments).copied().collect();
+    let output = project.run(arguments);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.both()));
+    let schema: Value = serde_json::from_str(&project.run(["schema", "check"]).stdout).expect("a schema");
+    let errors: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&report).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    report
+}
+
+/// A case that covers the overlap and is clean itself.
+fn covering() -> Value {
+    json!([{"id": "ls-get-weather-001", "difficulty": "ambiguous", "input": {"message": "m"},
+            "expect": {"toolsAcceptable": [["get_weather"], ["get_forecast"]]}}])
+}
+
+/// What each issue is about, and by which rule.
+fn found(report: &Value) -> Vec<(&str, &str)> {
+    let issues = report["issues"].as_array().expect("a list").iter();
+    issues.map(|issue| (issue["tool"].as_str().unwrap_or_default(), issue["rule"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn tools_that_keep_the_contract_are_clean() {
+    let project = weather(WEATHER, FORECAST);
+    insta::assert_snapshot!(project.run(["check"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    2 tools, 1 file, 1 case: 0 invalid, 0 errors, 0 warnings
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn descriptions_are_judged() {
+    let project = weather("This tool handles weather stuff.", "");
+    let report = report(&project, &[]);
+    assert_eq!(
+        found(&report)[..5],
+        [
+            ("get_weather", "description-action"),
+            ("get_weather", "description-trigger"),
+            ("get_weather", "description-disambiguation"),
+            ("get_weather", "description-vague"),
+            ("get_forecast", "description-missing"),
+        ]
+    );
+    let first = &report["issues"][0];
+    assert_eq!((&first["severity"], &first["file"]), (&json!("warning"), &json!("tools.json")));
+    assert_eq!(first["message"], "the first sentence does not begin with what the tool does, but with 'This tool'");
+    assert_eq!(report["issues"][2]["help"], "add: For …, use get_forecast instead.");
+    assert_eq!((&report["tools"], &report["silenced"]), (&json!(2), &json!(0)));
+}
+
+#[test]
+fn what_is_silenced_is_counted() {
+    let project = weather("This tool handles weather stuff.", FORECAST);
+    let silence = r#"{"get_weather": ["description-action", "description-vague"], "*": ["description-trigger"]}"#;
+    let report = report(&project, &["--silence", silence]);
+    assert_eq!(found(&report), [("get_weather", "description-disambiguation")]);
+    assert_eq!(report["silenced"], 3);
+    project.write(
+        "karat.json",
+        json!({"toolRegistryPath": "tools.json", "silence": {
+            "get_weather": "*", "get_forecast": ["description-vague"], "get_wether": ["description-length"],
+        }}),
+    );
+    insta::assert_snapshot!(project.run(["check"]).filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+      ⚠ 'description-vague' finds nothing about 'get_forecast': this silences
+      │ nothing (silences-nothing)
+       ╭─[karat.json:6:4]
+     6 │    "description-vague"
+       ·    ───────────────────
+       ╰────
+      help: take it out, so that it hides nothing new
+
+      ⚠ 'silence' names 'get_wether', which is not in the registry: it silences
+      │ nothing (silences-nothing)
+       ╭─[karat.json:8:3]
+     8 │   "get_wether": [
+       ·   ────────────
+       ╰────
+      help: did you mean 'get_weather'?
+
+    2 tools, 1 file, 1 case: 0 invalid, 0 errors, 2 warnings, 4 silenced
+    ----- stderr -----
+    "#);
+    let from_variable = project.command(["check"]).env("KARAT_SILENCE", r#"{"*": "*"}"#).run();
+    assert!(from_variable.stdout.contains("0 warnings, 4 silenced"), "{}", from_variable.both());
+}
+
+#[test]
+fn a_rule_that_nobody_knows_is_an_error() {
+    let project = weather(WEATHER, FORECAST);
+    project.write("karat.json", json!({"silence": {"get_weather": ["description-vauge"]}}));
+    insta::assert_snapshot!(project.run(["check"]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+      × there is no rule 'description-vauge' that can be silenced
+       ╭─[[DIR]/karat.json:4:4]
+     4 │    "description-vauge"
+       ·    ───────────────────
+       ╰────
+      help: did you mean 'description-vague'?
+    "#);
+    project.write("karat.json", json!({}));
+    insta::assert_snapshot!(project.run(["check", "--silence", r#"{"get_weather": "all"}"#]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --silence/get_weather: 'get_weather' must be an array of rules or "*", found a string
+    hint: rules: description-missing, description-action, description-returns, description-trigger, description-disambiguation, description-vague, description-length, description-duplicate, registry-unknown
+    "#);
+}
+
+#[test]
+fn an_overlap_needs_an_ambiguous_case() {
+    let project = weather(WEATHER, FORECAST);
+    project.write("evals/get-weather.labeled.json", json!([labeled("edge", &["get_weather", "get_forecast"])]));
+    insta::assert_snapshot!(project.run(["check", "--silence", "{}"]).filtered(), @r#"
+    exit: 1
+    ----- stdout -----
+      × no ambiguous case covers the overlap of 'get_forecast' and 'get_weather'
+      │ (untested-overlap)
+       ╭─[evals/overlap-map.json:4:4]
+     4 │    "get_forecast"
+       ·    ──────────────
+       ╰────
+      help: add a case with "difficulty": "ambiguous" whose 'toolsAcceptable'
+            names both, e.g. [["get_forecast"], ["get_weather"]]
+
+    2 tools, 1 file, 1 case: 0 invalid, 1 error, 0 warnings
+    ----- stderr -----
+    "#);
+}
+
+#[rstest]
+#[case::the_folder(&["evals"], true)]
+#[case::the_project(&["."], true)]
+#[case::a_file(&["evals/get-weather.labeled.json"], false)]
+fn an_overlap_is_judged_by_all_files_or_not_at_all(#[case] paths: &[&str], #[case] judged: bool) {
+    let project = weather(WEATHER, FORECAST);
+    project.write("evals/get-weather.labeled.json", json!([labeled("edge", &["get_weather"])]));
+    let report = report(&project, paths);
+    assert_eq!(found(&report).contains(&("", "untested-overlap")), judged);
+    let expected = if judged { json!([]) } else { json!(["untested-overlap"]) };
+    assert_eq!(report["notJudged"], expected);
+}
+
+#[test]
+fn an_invalid_file_may_hold_the_missing_case() {
+    let project = weather(WEATHER, FORECAST);
+    project.write("evals/get-weather.labeled.json", json!([{"id": "ls-get-weather-001"}]));
+    let output = project.run(["check"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("untested-overlap was not judged: an eval file is invalid"), "{}", output.both());
+}
+
+#[test]
+fn the_map_that_cases_were_written_by_is_compared() {
+    let project = weather(WEATHER, FORECAST);
+    project.write(
+        "evals/get-weather.labeled.json",
+        json!({"metadata": {"overlapMapVersion": "000000000000"}, "cases": covering()}),
+    );
+    let report = report(&project, &[]);
+    let stale = report["issues"].as_array().unwrap().iter().find(|issue| issue["rule"] == "stale").expect("stale");
+    assert_eq!(stale["pointer"], "/metadata/overlapMapVersion");
+}
+
+#[test]
+fn tools_are_checked_before_there_are_cases() {
+    let project = project().file("tools.json", json!([{"name": "get_weather", "description": WEATHER}]));
+    insta::assert_snapshot!(project.run(["check", "--tool-registry-path", "tools.json"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    1 tool, 0 files, 0 cases: 0 invalid, 0 errors, 0 warnings
+    ----- stderr -----
+    warning: only the tools are checked: there is no folder evals
+    ");
+    assert_eq!(project.run(["check"]).code, Some(2), "without tools there is nothing to check");
+}
+
+#[test]
+fn many_findings_of_a_rule_are_counted() {
+    let number = |number: usize| {
+        let word = char::from(b'a' + u8::try_from(number).unwrap()).to_string().repeat(4);
+        json!({"name": format!("tool_{number}"), "description": format!("Reads {word} and writes {word}{word}.")})
+    };
+    let project = project().file("tools.json", Value::from((0..20).map(number).collect::<Vec<_>>()));
+    let output = project.run(["check", "--tool-registry-path", "tools.json"]);
+    assert_eq!(output.stdout.matches("(description-trigger)").count(), 10, "{}", output.stdout);
+    let rest = "… and 10 more of description-trigger: tool_10, tool_11, tool_12, …\n\
+                --format json lists all\n\n\
+                20 tools, 0 files, 0 cases: 0 invalid, 0 errors, 20 warnings\n";
+    assert!(output.stdout.ends_with(rest), "{}", output.stdout);
+}
+
+#[test]
+fn hostile_descriptions_stay_text() {
+    let project = weather("\u{1b}[31mThis tool\u{202e} [link](x) \u{0} is red and very, very dangerous.", FORECAST);
+    let output = project.run(["check"]);
+    assert!(!output.stdout.contains(['\u{1b}', '\u{202e}', '\u{0}']), "{:?}", output.stdout);
+}
