@@ -11,8 +11,12 @@ use serde::Serialize;
 
 use super::{labelled, print_json};
 use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
+use crate::baseline::result_paths;
+use crate::confusion::{RunChoice, read_confusion};
+use crate::discover::discover_any;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::load::load_all;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
 use crate::project::Project;
@@ -103,9 +107,14 @@ pub(super) fn run(
 }
 
 /// Counts which tools were called for which in the results that are there.
-#[expect(clippy::unnecessary_wraps, reason = "the reader of results can fail")]
-fn measured_confusion(_project: &Project, _printer: &Printer) -> Result<Option<Confusion>, Failure> {
-    Ok(None)
+fn measured_confusion(project: &Project, printer: &Printer) -> Result<Option<Confusion>, Failure> {
+    let settings = &project.settings;
+    if result_paths(&settings.output_dir).is_empty() {
+        return Ok(None);
+    }
+    let (suites, _) = load_all(discover_any(&[], settings, &settings.here)?, printer)?;
+    let measured = read_confusion(settings, &suites, RunChoice::Newest)?;
+    Ok((measured.results > 0).then_some(measured.confusion))
 }
 
 impl SuggestionReport {
