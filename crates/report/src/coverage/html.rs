@@ -13,7 +13,7 @@ use crate::terminal_text::{cut, cut_middle, printable};
 /// How many tools the table shows.
 const MOST_TOOLS: usize = 1000;
 /// How many lines tell of one thing that is missing.
-const MOST_LINES: usize = 40;
+const MOST_LINES: usize = 15;
 /// How many confused pairs are listed.
 const MOST_PAIRS: usize = 20;
 /// How many tools the matrix shows.
