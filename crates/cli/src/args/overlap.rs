@@ -22,7 +22,7 @@ pub(crate) struct OverlapArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OverlapAction {
-    /// List which tools are declared to be easily taken for each other [default]
+    /// List which tools are declared to be easily taken for each other (the default)
     List(OverlapListArgs),
     /// Propose overlaps: tools with alike descriptions, that name each other, or that were called for each other
     Suggest(OverlapSuggestArgs),
