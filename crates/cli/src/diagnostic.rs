@@ -1,10 +1,10 @@
 //! Shows findings in their source: file, line, column, the line itself, and what to do.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use karat_core::lint::Severity;
 use karat_core::source::{Finding, Position};
-use karat_report::{Palette, printable};
+use karat_report::{Palette, harmless, printable};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
     SourceSpan, SpanContents,
@@ -66,7 +66,14 @@ pub(crate) fn render(mut problem: SourceProblem, printer: &Printer, palette: Pal
 impl SourceProblem {
     pub(crate) fn new(name: &str, text: &Arc<str>, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
         let position = finding.place.position;
-        let source = Excerpt { name: name.to_owned(), text: Arc::clone(text), position, widest_line: usize::MAX };
+        let source = Excerpt {
+            name: printable(name).into_owned(),
+            text: Arc::clone(text),
+            position,
+            widest_line: usize::MAX,
+            span: OnceLock::new(),
+            lines: OnceLock::new(),
+        };
         Self { finding, severity, rule, source: Some(source), name: None }
     }
 
@@ -130,6 +137,9 @@ struct Excerpt {
     position: Position,
     /// A line of a machine-written file can be the whole file.
     widest_line: usize,
+    /// The span and the lines around it as they are shown: whoever wrote the file must not steer the terminal.
+    span: OnceLock<String>,
+    lines: OnceLock<String>,
 }
 
 impl SourceCode for Excerpt {
@@ -167,9 +177,12 @@ impl SourceCode for Excerpt {
         let end = end.max(boundary((offset + span.len()).min(text.len())));
         let line = self.position.line - 1;
         let column = (self.position.column - 1).saturating_sub(text[start..offset].chars().count());
+        let cell = if lines_before + lines_after == 0 { &self.span } else { &self.lines };
+        // There is one span, so that what was made for it serves again.
+        let shown = cell.get_or_init(|| harmless(&text[start..end]).into_owned());
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
-            &text.as_bytes()[start..end],
+            shown.as_bytes(),
             (start, end - start).into(),
             line,
             column,

@@ -27,6 +27,24 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Returns lines of a source with a stand-in for everything that could steer a terminal. Each is as many bytes as what
+/// it stands for, so that places in the text stay where they are.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if is_plain(text) || !text.chars().any(|character| is_hostile(character) && !matches!(character, '\n' | '\t')) {
+        return Cow::Borrowed(text);
+    }
+    let stand_in = |character: char| match (character, character.len_utf8()) {
+        ('\n' | '\t', _) => character,
+        // Of a line's end in a file from Windows.
+        ('\r', _) => ' ',
+        (hostile, 1) if is_hostile(hostile) => '?',
+        (hostile, 2) if is_hostile(hostile) => '\u{bf}',
+        (hostile, _) if is_hostile(hostile) => '\u{fffd}',
+        (plain, _) => plain,
+    };
+    Cow::Owned(text.chars().map(stand_in).collect())
+}
+
 /// Tells whether a character steers the terminal or reorders the text around it.
 fn is_hostile(character: char) -> bool {
     character.is_control()
@@ -124,6 +142,15 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_a_source_keep_their_places() {
+        let source = "a\u{1b}[31m\u{9b}\u{202e}é\u{feff}\tb\r\n\u{7f}";
+        let shown = harmless(source);
+        assert_eq!(shown, "a?[31m\u{bf}\u{fffd}é\u{fffd}\tb \n?");
+        assert_eq!(shown.len(), source.len());
+        assert!(matches!(harmless("plain\n\ttext é"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn nothing_steers_the_terminal() {

@@ -237,6 +237,16 @@ fn many_findings_of_a_rule_are_counted() {
     assert!(output.stdout.ends_with(rest), "{}", output.stdout);
 }
 
+/// What is shown of a source is as harmless as any other text.
+#[test]
+fn hostile_lines_of_a_file_stay_text() {
+    let id = "ls-x-001\u{202e}\u{9b}31m";
+    let project = project().file("evals/x.labeled.json", json!([{"id": id, "input": {"message": "m"}, "expect": {}}]));
+    let output = project.run(["check"]);
+    assert!(output.stdout.contains("(id-form)"), "{}", output.both());
+    assert!(!output.stdout.contains(['\u{202e}', '\u{9b}']), "{:?}", output.stdout);
+}
+
 #[test]
 fn hostile_descriptions_stay_text() {
     let project = weather("\u{1b}[31mThis tool\u{202e} [link](x) \u{0} is red and very, very dangerous.", FORECAST);

@@ -121,9 +121,17 @@ fn hollow_words(prose: &Prose<'_>) -> Vec<usize> {
     places
 }
 
-/// Returns the place of the verb that a sentence begins with.
+/// Returns the place of a sentence's verb: behind an adverb, or behind "this tool" and "tool that".
 fn action_at(words: &[Word]) -> usize {
-    usize::from(words.first().is_some_and(Word::is_adverb))
+    let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
+    match (text(0), text(1)) {
+        ("a" | "an" | "the" | "this", "function" | "helper" | "tool") => {
+            2 + usize::from(matches!(text(2), "that" | "which"))
+        }
+        ("function" | "helper" | "tool", "that" | "which") => 2,
+        ("it", _) => 1,
+        _ => usize::from(words.first().is_some_and(Word::is_adverb)),
+    }
 }
 
 fn is_hollow(words: &[Word], at: usize, is_action: bool) -> bool {
@@ -162,6 +170,8 @@ mod tests {
     #[rstest]
     #[case("Handles incoming mail of the support team.", "Handles")]
     #[case("Manages the calendar of a person.", "Manages")]
+    #[case("This tool manages the calendar of a person.", "manages")]
+    #[case("A tool that handles the calendar of a person.", "handles")]
     #[case("Looks up orders, invoices, etc.", "etc")]
     #[case("Does various operations on calendar events.", "does, various")]
     #[case("Finds stuff in the company's wiki.", "stuff")]

@@ -87,8 +87,9 @@ fn unknown_help(consequence: &str) -> String {
 fn from_finding(registry: &Registry, finding: ContractFinding, sources: &mut Sources) -> Issue {
     let tool = registry.tool(&finding.tool);
     let place: Option<&ToolPlace> = tool.and_then(|tool| tool.description_place.as_ref().or(tool.place.as_ref()));
-    let length = tool.and_then(|tool| tool.description.as_ref()).map_or(0, String::len);
-    let words = finding.words.as_deref().filter(|_| finding.span.is_some()).map(|words| Words { words, length });
+    let description = tool.and_then(|tool| tool.description.as_deref()).unwrap_or_default();
+    let words = finding.span.and_then(|span| description.get(span));
+    let words = words.map(|words| Words { words, length: description.len() });
     Issue {
         file: place.map_or_else(|| sources.registry.clone(), |place| place.source.clone()),
         place: place.and_then(|place| sources.locate(place, words)),
