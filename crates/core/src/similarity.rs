@@ -45,12 +45,12 @@ pub fn similar_pairs<'t>(texts: impl IntoIterator<Item = &'t str>, at_least: f64
     for (left, words) in texts.iter().enumerate() {
         let mut touched = Vec::new();
         for word in words {
-            let places = &holders[word.as_str()];
+            let (places, square) = (&holders[word.as_str()], square(word));
             for &right in &places[places.partition_point(|&place| place <= left)..] {
                 if products[right] == 0.0 {
                     touched.push(right);
                 }
-                products[right] += square(word);
+                products[right] += square;
             }
         }
         for right in touched {
