@@ -65,12 +65,12 @@ impl Likeness {
         for (left, words) in self.texts.iter().enumerate() {
             let mut touched = Vec::new();
             for word in words {
-                let places = &self.holders[word];
+                let (places, square) = (&self.holders[word], squares[word.as_str()]);
                 for &right in &places[places.partition_point(|&place| place <= left)..] {
                     if products[right] == 0.0 {
                         touched.push(right);
                     }
-                    products[right] += squares[word.as_str()];
+                    products[right] += square;
                 }
             }
             for right in touched {

@@ -370,3 +370,61 @@ fn a_secret_in_a_description_is_masked() {
         assert!(!output.both().contains("hunter2hunter2"), "{}", output.both());
     }
 }
+
+/// Tools in TypeScript, of which one has a description that shows only when it is run.
+fn with_source(more: &str) -> TempProject {
+    let source = format!(
+        "export const get_weather = {{ name: 'get_weather', description: 'Fetches it.', version: '1.0.0' }};\n\
+         export const get_news = {{ name: 'get_news', description: `News of ${{process.env.CITY}}.`, version: '1.0.0' }};\n\
+         {more}\n"
+    );
+    project().file("tools/tools.exports.ts", source.as_str())
+}
+
+#[test]
+#[ignore = "waits for the reader of TypeScript"]
+fn what_shows_only_when_run_is_told_and_is_no_change() {
+    let project = with_source("");
+    let output = project.run(["tools"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("the description of 'get_news' is unknown: "), "{}", output.stdout);
+    assert!(output.stdout.contains("as far as they are known"), "{}", output.stdout);
+    let listed = parsed(&project.run(["tools", "--format", "json", "get_news"]).stdout);
+    fits("tools", &listed);
+    assert_eq!(listed["tools"][0]["unknown"][0]["field"], json!("description"));
+    assert_eq!(project.run(["tools", "lock"]).code, Some(0));
+    let lock = project.read_json("evals/tools.lock.json");
+    let locked = json!({"descriptionHash": null, "schemaHash": null, "version": "1.0.0", "unknown": ["description"]});
+    assert_eq!(lock["tools"]["get_news"], locked);
+    let source = project.read("tools/tools.exports.ts").replace("process.env.CITY", "process.env.TOWN");
+    project.write("tools/tools.exports.ts", source);
+    let output = project.run(["tools", "diff"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("unknown  get_news"), "{}", output.stdout);
+}
+
+#[test]
+#[ignore = "waits for the reader of TypeScript"]
+fn a_broken_part_is_told_and_nothing_is_locked() {
+    let project = with_source("export * from './broken';").file("tools/broken.ts", "export const = {");
+    let output = project.run(["tools"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stdout.contains("get_weather"), "{}", output.stdout);
+    assert!(output.stderr.starts_with("warning: tools/broken.ts:1:"), "{}", output.stderr);
+    let output = project.run(["tools", "lock"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(!project.path().join("evals/tools.lock.json").exists());
+    project.write("evals/tools.lock.json", json!({"lockVersion": 1, "tools": {}}));
+    assert_eq!(project.run(["tools", "diff"]).code, Some(3));
+}
+
+#[test]
+#[ignore = "waits for the reader of TypeScript"]
+fn what_may_be_hidden_is_not_gone() {
+    let project = with_source("");
+    assert_eq!(project.run(["tools", "lock"]).code, Some(0));
+    project.write("tools/tools.exports.ts", "import { make } from 'somewhere';\nexport const get_weather = make();\n");
+    let output = project.run(["tools", "diff"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("unknown  get_weather"), "{}", output.stdout);
+}
