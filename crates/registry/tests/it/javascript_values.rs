@@ -127,22 +127,22 @@ const PIECES: &str = "export const let default import * from './any' { } ( ) [ ]
                       Object.assign /x/ //";
 
 #[rstest]
-#[case::brackets("[", "]")]
-#[case::parentheses("(", ")")]
-#[case::objects("{a:", "}")]
-#[case::templates("`${", "}`")]
-#[case::prefixes("!", "")]
-#[case::arrows("a=>", "")]
-#[case::conditions("a?b:", "")]
-#[case::additions("'a'+", "")]
-#[case::members("a.", "")]
-#[case::calls("z.string(", ")")]
-#[case::ifs("1;if(a)", "")]
-#[case::generics("<T>", "")]
-fn hostile_nesting_ends_no_process(#[case] open: &str, #[case] close: &str) {
+#[case::brackets("export const x = ", "[", "]")]
+#[case::parentheses("export const x = ", "(", ")")]
+#[case::objects("export const x = ", "{a:", "}")]
+#[case::templates("export const x = ", "`${", "}`")]
+#[case::prefixes("export const x = ", "!", "")]
+#[case::arrows("export const x = ", "a=>", "")]
+#[case::conditions("export const x = ", "a?b:", "")]
+#[case::additions("export const x = ", "'a'+", "")]
+#[case::members("export const x = ", "a.", "")]
+#[case::calls("export const x = ", "z.string(", ")")]
+#[case::ifs("", "if(a)", "")]
+#[case::generics("export const x = ", "<T>", "")]
+fn hostile_nesting_ends_no_process(#[case] start: &str, #[case] open: &str, #[case] close: &str) {
     for depth in [100, 2_400, 4_900, 1_000_000] {
         let source = format!(
-            "export const good = {{ name: 'good', description: 'd' }};\nexport const x = {}'x'{};\n",
+            "export const good = {{ name: 'good', description: 'd' }};\n{start}{}'x'{};\n",
             open.repeat(depth),
             close.repeat(depth)
         );
