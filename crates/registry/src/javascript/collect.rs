@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
-use karat_core::registry::{Gap, GapKind, Registry};
+use karat_core::registry::{Gap, GapKind, Registry, ToolPlace};
 
 use super::call::BUILDERS;
 use super::definition::{self, has_function, has_marks, has_schema, unwrapped};
@@ -25,6 +25,8 @@ pub(super) struct Collector {
     registry: Registry,
     /// Definitions that were read, so that one that is exported twice is one tool.
     seen: HashSet<Place>,
+    /// How often a tool was met, those that were read before included.
+    recognised: usize,
     namespaces: HashSet<ModuleId>,
     followed: HashSet<ModuleId>,
     gaps: Vec<Gap>,
@@ -38,6 +40,7 @@ impl Collector {
             evaluator,
             registry: Registry::default(),
             seen: HashSet::new(),
+            recognised: 0,
             namespaces: HashSet::new(),
             followed: HashSet::new(),
             gaps: Vec::new(),
@@ -47,9 +50,14 @@ impl Collector {
 
     /// Reads all that a file exports and registers; one that cannot be read has become a gap.
     pub(super) fn file(&mut self, path: &Path) {
-        if let Some(module) = self.evaluator.modules.load(path) {
-            self.namespace(module, 0);
-            self.registrations(module);
+        let Some(module) = self.evaluator.modules.load(path) else { return };
+        let before = (self.recognised, self.gaps.len(), self.evaluator.modules.gaps.len());
+        self.namespace(module, 0);
+        self.registrations(module);
+        if before == (self.recognised, self.gaps.len(), self.evaluator.modules.gaps.len()) {
+            let source = self.evaluator.modules.get(module).shown.clone();
+            let what = "there is no tool in it that karat can see".to_owned();
+            self.gaps.push(Gap { kind: GapKind::Unknown, place: ToolPlace { source, position: None }, what });
         }
     }
 
@@ -191,6 +199,7 @@ impl Collector {
     }
 
     fn tool(&mut self, name: String, object: &Object, place: Place) {
+        self.recognised += 1;
         if !self.seen.insert(place) {
             return;
         }

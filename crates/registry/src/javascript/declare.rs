@@ -2,9 +2,9 @@
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{
-    AssignmentTarget, BindingIdentifier, BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression,
-    ImportOrExportKind, ModuleExportName, Program, PropertyKey, Statement, StringLiteral, TSEnumDeclaration,
-    TSEnumMemberName, TSModuleReference, VariableDeclarator,
+    Argument, AssignmentTarget, BindingIdentifier, BindingPattern, CallExpression, Declaration,
+    ExportDefaultDeclarationKind, Expression, ImportOrExportKind, ModuleExportName, Program, PropertyKey, Statement,
+    StringLiteral, TSEnumDeclaration, TSEnumMemberName, TSModuleReference, VariableDeclarator,
 };
 use oxc_semantic::{NodeId, Semantic, SymbolId};
 use oxc_span::{GetSpan as _, Span};
@@ -190,7 +190,7 @@ impl<'a> Reader<'a, '_> {
                 Expression::StaticMemberExpression(member) if REGISTERING.contains(&member.property.name.as_str()) => {
                     registrations.push(self.lowering.call(&call.callee, &call.arguments, false, call.span));
                 }
-                Expression::Identifier(name) => {
+                Expression::Identifier(name) if may_register(call) => {
                     let symbol = self.lowering.symbol(name);
                     followed.extend(symbol.and_then(|symbol| self.import_source(symbol)));
                 }
@@ -362,6 +362,21 @@ impl<'a> Reader<'a, '_> {
         };
         declaration.body.members.iter().map(member).collect()
     }
+}
+
+/// Tells whether a function may give a server its tools: it says so, or it gets the server.
+///
+/// Most functions that a tool calls do its work, and the files they are in are of no interest.
+fn may_register(call: &CallExpression<'_>) -> bool {
+    let says = |name: &str, words: [&str; 2]| {
+        let name = name.to_lowercase();
+        words.iter().any(|word| name.contains(word))
+    };
+    let is_server = |argument: &Argument<'_>| match argument {
+        Argument::Identifier(name) => says(name.name.as_str(), ["server", "mcp"]),
+        _ => false,
+    };
+    call.callee_name().is_some_and(|name| says(name, ["register", "tool"])) || call.arguments.iter().any(is_server)
 }
 
 fn specifier(source: &StringLiteral<'_>) -> Specifier {

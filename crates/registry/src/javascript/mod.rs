@@ -38,7 +38,7 @@ use crate::json::RegistryError;
 use crate::source::shown;
 
 /// The stack of a thread that parses and evaluates: enough for the deepest source that is read at all.
-const STACK: usize = 512 * 1024 * 1024;
+const STACK: usize = 256 * 1024 * 1024;
 
 /// Tells whether a file holds source that can be read here, by its name.
 pub(crate) fn is_source(path: &Path) -> bool {
@@ -57,8 +57,14 @@ pub(crate) fn is_tool_file(path: &Path) -> bool {
 pub(crate) fn read_files(paths: &[PathBuf], base: &Path) -> Result<Registry, RegistryError> {
     on_large_stack(|| {
         let mut modules = Modules::new(base);
-        for (path, module) in paths.iter().zip(parse_all(paths, base)) {
-            modules.add(path, module);
+        // A barrel passes on what other files export: those are parsed together, on all cores.
+        let mut wave = paths.to_vec();
+        while !wave.is_empty() {
+            let asked = modules.len();
+            for (path, module) in wave.iter().zip(parse_all(&wave, base)) {
+                modules.add(path, module);
+            }
+            wave = modules.passed_on(asked);
         }
         let mut collector = Collector::new(Evaluator::new(modules));
         for path in paths {

@@ -1,6 +1,6 @@
 //! The files of a project that were read, each once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::lines::LineTable;
 use super::parse::{Failure, parse};
 use super::resolve::{Resolution, resolve};
-use super::syntax::{Expr, ExprKind, Item, Module, Property, Specifier};
+use super::syntax::{Export, Expr, ExprKind, Item, Module, Property, Specifier};
 use super::value::{ModuleId, Place};
 use crate::source::shown;
 
@@ -64,6 +64,29 @@ impl Modules {
             Resolution::File(path) => self.load(&path).map_or(Target::Nothing, Target::Module),
             Resolution::Json(path) => self.load_with(&path, read_json).map_or(Target::Nothing, Target::Module),
         }
+    }
+
+    /// Returns the files that modules pass on exports of and that nobody has read yet; `from` counts the modules for
+    /// which that was asked before.
+    pub(super) fn passed_on(&self, from: usize) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        let mut asked = HashSet::new();
+        for module in &self.list[from..] {
+            for export in &module.exports {
+                let (Export::From { specifier, .. } | Export::All { specifier }) = export else { continue };
+                if let Resolution::File(path) = resolve(&module.path, &specifier.text)
+                    && asked.insert(path.clone())
+                    && !self.by_path.contains_key(&key(&path))
+                {
+                    paths.push(path);
+                }
+            }
+        }
+        paths
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
     }
 
     /// Says that something cannot work; saying it twice does no harm.

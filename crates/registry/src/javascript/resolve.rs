@@ -34,7 +34,7 @@ pub(super) fn resolve(from: &Path, specifier: &str) -> Resolution {
     }
     // A TypeScript file names the `.js` file that will be made of a `.ts` file.
     candidates.insert(if from_typescript { candidates.len() } else { 0 }, wanted.clone());
-    candidates.extend(EXTENSIONS.iter().chain(&["json"]).map(|extension| appended(&wanted, extension)));
+    candidates.extend(EXTENSIONS.iter().chain(&["json", "d.ts"]).map(|extension| appended(&wanted, extension)));
     candidates.extend(EXTENSIONS.iter().map(|extension| wanted.join(format!("index.{extension}"))));
     match candidates.into_iter().find(|candidate| candidate.is_file()) {
         None => Resolution::Missing,

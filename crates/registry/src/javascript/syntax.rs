@@ -23,7 +23,7 @@ pub(super) struct Module {
     pub commonjs: Option<Expr>,
     /// Calls like `server.registerTool(…)`, wherever they stand.
     pub registrations: Vec<Expr>,
-    /// Modules that may register tools when they are imported or when a function of theirs is called.
+    /// Modules that may register tools: imported for their effects, or for a function that is called to do so.
     pub followed: Vec<Specifier>,
 }
 

@@ -7,8 +7,6 @@ use std::process::Command;
 use karat_core::registry::{GapKind, Registry, Tool};
 use karat_registry::read_path;
 use karat_testkit::tools::TestTool;
-use proptest::prelude::*;
-use rstest::rstest;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -51,13 +49,13 @@ fn project(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn read(files: &[(&str, &str)]) -> Registry {
+pub(crate) fn read(files: &[(&str, &str)]) -> Registry {
     let folder = project(files);
     read_path(&folder.path().join(files[0].0), folder.path()).unwrap()
 }
 
 /// Shows what is not known, as a person would be told it.
-fn unknown(registry: &Registry) -> String {
+pub(crate) fn unknown(registry: &Registry) -> String {
     let fields = registry.tools().iter().flat_map(|tool| {
         let line = |unknown: &karat_core::registry::Unknown| {
             format!("{}: {} at {}: {}", tool.name, unknown.field.name(), unknown.place, unknown.why)
@@ -263,6 +261,37 @@ fn a_folder_gives_the_tools_of_its_tool_files() {
 }
 
 #[test]
+fn a_file_without_tools_says_so() {
+    let registry = read(&[("t.ts", "export const limit = 5;\nexport type { T } from './t';\n")]);
+    insta::assert_snapshot!(unknown(&registry), @"Unknown at t.ts: there is no tool in it that karat can see");
+}
+
+#[test]
+fn a_server_in_several_files_has_the_tools_of_all() {
+    let registry = read(&[
+        (
+            "server.ts",
+            "import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';\nimport { setUp } from './weather.js';\n\
+             import { format } from './none.js';\nimport './effects.js';\nconst server = new McpServer({});\n\
+             setUp(server);\nformat('x');\nfor (const name of ['a', 'b']) server.registerTool(name, { description: 'd' }, f);\n",
+        ),
+        (
+            "weather.ts",
+            "import { z } from 'zod';\nexport function setUp(server: any) {\n  \
+             server.registerTool('weather', { description: 'Weather', inputSchema: {} }, async () => {});\n}\n",
+        ),
+        (
+            "effects.ts",
+            "registry.addTool({ name: 'added', description: 'd' });\nregistry.registerTool(one);\nconst one = { name: 'one', run() {} };\n",
+        ),
+    ]);
+    assert_eq!(registry.names(), ["weather", "added", "one"]);
+    let schema = registry.tool("weather").unwrap().input_schema.clone().unwrap();
+    assert_eq!(schema, serde_json::json!({"type": "object", "properties": {}}));
+    insta::assert_snapshot!(unknown(&registry), @"Unknown at server.ts:8:12: the tool's name is not known: 'name' is the variable of a loop");
+}
+
+#[test]
 fn nothing_is_ever_run() {
     let folder = tempfile::tempdir().unwrap();
     let proof = folder.path().join("proof");
@@ -282,167 +311,5 @@ fn nothing_is_ever_run() {
     assert_eq!(registry.names(), ["a", "b", "c"], "the key in d may well be its name");
     for tool in registry.tools() {
         assert_eq!(tool.description, None, "{tool:?}");
-    }
-}
-
-/// Returns the description that a module with these statements gives its tool.
-fn description(statements: &str, expression: &str) -> Option<String> {
-    let source = format!("{statements}\nexport const t = {{ name: 't', description: {expression}, run() {{}} }};\n");
-    let registry = read(&[("t.ts", &source)]);
-    assert_eq!(registry.names(), ["t"], "{source}\n{}", unknown(&registry));
-    let tool = &registry.tools()[0];
-    assert_eq!(tool.description.is_none(), !tool.unknown.is_empty(), "{source}");
-    tool.description.clone()
-}
-
-#[rstest]
-#[case::numbers("", "1 + 2 + 'a' + 1e21 + 0.1 + -0 + 0xff + 1_000", Some("3a1e+210.102551000"))]
-#[case::words("", "'' + true + null + undefined + NaN + -Infinity", Some("truenullundefinedNaN-Infinity"))]
-#[case::escapes(
-    "",
-    r"'\x41\u0042\u{43}\0\v\'\z\
-x'",
-    Some("ABC\0\u{b}'zx")
-)]
-#[case::join_of_nothing("", "['a', null, undefined, 1].join()", Some("a,,,1"))]
-#[case::shadowed_inside("const a = 'x'; function f() { let a = 1; a = 2; return a; }", "a", Some("x"))]
-#[case::let_never_assigned("let a = 'x';", "a", Some("x"))]
-#[case::let_assigned_in_a_function("let a = 'x'; export const set = (v) => { a = v };", "a", None)]
-#[case::let_assigned_in_a_pattern("let a = 'x'; [a] = f();", "a", None)]
-#[case::let_in_a_loop("let a = 'x'; for (a of b) {}", "a", None)]
-#[case::var_in_a_block("if (c) { var a = 'x'; }", "a", None)]
-#[case::declared_only("declare const a: string;", "a", None)]
-#[case::deep_change("const o = { a: { b: 'x' } }; o.a.b = 'y';", "o.a.b", None)]
-#[case::computed_change("const o = { a: 'x' }; o[k] = 'y';", "o.a", None)]
-#[case::deleted("const o = { a: 'x' }; delete o.a;", "o.a", None)]
-#[case::other_key_changed("const o = { a: 'x', b: 'y' }; o.b = 'z';", "o.a", Some("x"))]
-#[case::pushed("const o = ['x']; o.push('y');", "o.join()", None)]
-#[case::assigned_by_object("const o = { a: 'x' }; Object.assign(o, p);", "o.a", None)]
-#[case::frozen("const o = Object.freeze({ a: 'x' });", "o.a", Some("x"))]
-#[case::optional("const o = { a: 'x' };", "o?.a", Some("x"))]
-#[case::enum_members("enum E { A, B = 5, C, D = 'd', F = A }", "'' + E.A + E.C + E.D + E.F + E[5]", Some("06d0B"))]
-#[case::enum_computed("enum E { A = f(), B }", "'' + E.B", None)]
-#[case::function_without_parameters("const f = () => 'x';", "f() + 'y'", Some("xy"))]
-#[case::function_with_a_body("const f = () => { log(); return 'x'; };", "f()", None)]
-#[case::asynchronous_identity("const f = async (x) => x;", "f('x')", None)]
-#[case::identity_with_a_default("const f = (x = 1) => x;", "f('x')", None)]
-#[case::global("", "document.title", None)]
-#[case::unicode_names("const größe = 'x';", "größe", Some("x"))]
-#[case::setter("", "'x', set description(v) {}", None)]
-#[case::assertions("const a = <const>'x';", "((a as string)! satisfies string)", Some("x"))]
-fn descriptions_are_worth_what_they_are_at_run_time(
-    #[case] statements: &str,
-    #[case] expression: &str,
-    #[case] expected: Option<&str>,
-) {
-    assert_eq!(description(statements, expression).as_deref(), expected);
-}
-
-#[test]
-fn a_variable_is_worth_nothing_before_its_declaration() {
-    let registry = read(&[("t.js", "export const t = { name: 't', description: a, run() {} };\nvar a = 'x';\n")]);
-    insta::assert_snapshot!(unknown(&registry), @"");
-}
-
-/// Writes a text as a JavaScript expression, in one of many ways.
-fn written(pieces: &[(String, u8)]) -> String {
-    let escape = |text: &str, quote: char| {
-        let mut out = String::new();
-        for character in text.chars() {
-            match character {
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(character))),
-                '\\' => out.push_str("\\\\"),
-                '$' => out.push_str("\\$"),
-                _ if character == quote => out.extend(['\\', character]),
-                _ => out.push(character),
-            }
-        }
-        format!("{quote}{out}{quote}")
-    };
-    let units = |text: &str| {
-        let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
-        format!("'{units}'")
-    };
-    let points = |text: &str| {
-        let points: String = text.chars().map(|character| format!("\\u{{{:x}}}", u32::from(character))).collect();
-        format!("`{points}`")
-    };
-    let mut parts: Vec<String> = vec!["''".to_owned()];
-    for (text, way) in pieces {
-        parts.push(match way % 6 {
-            0 => escape(text, '\''),
-            1 => escape(text, '"'),
-            2 => escape(text, '`'),
-            3 => units(text),
-            4 => points(text),
-            _ => format!("`${{{}}}`", escape(text, '\'')),
-        });
-    }
-    parts.join(" + ")
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn any_text_comes_back_however_it_is_written(pieces in prop::collection::vec((any::<String>(), any::<u8>()), 0..6)) {
-        let text: String = pieces.iter().map(|(text, _)| text.as_str()).collect();
-        prop_assert_eq!(description("", &written(&pieces)), Some(text));
-    }
-
-    #[test]
-    fn any_source_is_read_without_breaking(source in "[a-z{}\\[\\]()'\"`$;:,.=<>!?/*+\\- \\n]{0,80}") {
-        read(&[("any.ts", &source)]);
-    }
-}
-
-#[rstest]
-#[case::brackets("[", "]")]
-#[case::parentheses("(", ")")]
-#[case::objects("{a:", "}")]
-#[case::templates("`${", "}`")]
-#[case::prefixes("!", "")]
-#[case::arrows("a=>", "")]
-#[case::conditions("a?b:", "")]
-#[case::additions("'a'+", "")]
-#[case::members("a.", "")]
-#[case::calls("z.string(", ")")]
-#[case::ifs("1;if(a)", "")]
-#[case::generics("<T>", "")]
-fn hostile_nesting_ends_no_process(#[case] open: &str, #[case] close: &str) {
-    for depth in [100, 4_000, 19_000, 1_000_000] {
-        let source = format!(
-            "export const good = {{ name: 'good', description: 'd' }};\nexport const x = {}'x'{};\n",
-            open.repeat(depth),
-            close.repeat(depth)
-        );
-        let registry = read(&[("t.ts", &source)]);
-        assert!(registry.names() == ["good"] || !registry.gaps().is_empty(), "{depth}");
-    }
-}
-
-#[test]
-fn values_that_double_and_double_are_given_up() {
-    let doubling = |first: &str, next: &dyn Fn(usize) -> String| {
-        let steps: String = (1..60).map(|step| format!("const v{step} = {};\n", next(step - 1))).collect();
-        format!("import {{ z }} from 'zod';\nconst v0 = {first};\n{steps}")
-    };
-    let texts = doubling("'x'", &|last| format!("v{last} + v{last}"));
-    assert_eq!(description(&texts, "v59"), None);
-    let calls = doubling("() => 'x'", &|last| format!("() => v{last}() + v{last}()"));
-    assert_eq!(description(&calls, "v59()"), None);
-    for (first, next) in [
-        ("z.string()", "z.object({ a: v#, b: v# })"),
-        ("[1]", "[v#, v#]"),
-        ("{}", "{ a: v#, b: v# }"),
-        ("[1]", "[...v#, ...v#]"),
-    ] {
-        let source = doubling(first, &|last| next.replace('#', &last.to_string()));
-        let tool = "export const t = { name: 't', description: 'd', parameters: { type: 'object', properties: { a: v59 }, examples: v59 } };";
-        let registry = read(&[("t.ts", &format!("{source}{tool}\nexport const tools = v59;\n"))]);
-        assert_eq!(registry.names(), ["t"]);
-        assert!(!registry.tools()[0].unknown.is_empty(), "{next}");
     }
 }

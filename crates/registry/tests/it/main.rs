@@ -7,6 +7,7 @@ mod everything;
 mod filesystem;
 mod http;
 mod javascript;
+mod javascript_values;
 mod processes;
 mod rude;
 mod support;
