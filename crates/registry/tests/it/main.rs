@@ -1,4 +1,4 @@
-//! Live MCP servers: real ones that nobody here wrote, and rude ones.
+//! Live MCP servers, real ones that nobody here wrote and rude ones; sources that tools are read from.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
@@ -7,5 +7,6 @@ mod everything;
 mod filesystem;
 mod http;
 mod processes;
+mod python;
 mod rude;
 mod support;
