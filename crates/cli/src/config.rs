@@ -7,7 +7,7 @@ use karat_core::source::{
     read_string, read_string_map, read_strings, read_word, type_name,
 };
 use karat_core::tokenizer::Tokenizer;
-use karat_registry::{McpServerConfig, read_mcp_servers};
+use karat_registry::{McpServerConfig, RegistryCommand, read_mcp_servers};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -49,8 +49,10 @@ pub(crate) struct ConfigFile {
     /// How long a case may take, in milliseconds.
     #[schemars(range(min = 1))]
     pub(crate) timeout_ms: Option<u64>,
-    /// The agent's tools.
+    /// The agent's tools: a file or folder, or an MCP server.
     pub(crate) tool_registry_path: Option<String>,
+    /// The agent's tools, as a program of your own lists them, in place of `toolRegistryPath`.
+    pub(crate) tool_registry: Option<RegistryCommand>,
     /// Which tools are easily taken for each other.
     pub(crate) overlap_map_path: Option<String>,
     /// The model that scores rubric cases; without one they are skipped.
@@ -198,6 +200,7 @@ impl ConfigFile {
             concurrency: object.nullable("concurrency", path, problems, read_positive_count),
             timeout_ms: object.nullable("timeoutMs", path, problems, read_positive_count),
             tool_registry_path: object.nullable("toolRegistryPath", path, problems, read_string),
+            tool_registry: object.nullable("toolRegistry", path, problems, RegistryCommand::read),
             overlap_map_path: object.nullable("overlapMapPath", path, problems, read_string),
             judge: object.nullable("judge", path, problems, JudgeConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {

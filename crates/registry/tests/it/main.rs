@@ -6,6 +6,7 @@
 mod everything;
 mod filesystem;
 mod http;
+mod listing;
 mod processes;
 mod python;
 mod rude;

@@ -210,7 +210,7 @@ fn constructors_and_classes() {
     assert_eq!(unknown(&registry, "two", ToolField::Description).unwrap(), "m.py:21:49 'limit' belongs to a function");
     assert_eq!(description(&registry, "lang").as_deref(), Some(" Spaced. "));
     assert!(unknown(&registry, "lang", ToolField::InputSchema).is_some());
-    assert_eq!(gaps(&registry), ["Unknown m.py:18:24 the name of a tool is not known: it is not clear what 'n' is"]);
+    assert_eq!(gaps(&registry), ["Unknown m.py:18:24 the name of a tool is not known: 'n' belongs to a function"]);
 }
 
 #[rstest]
