@@ -102,7 +102,7 @@ async fn run_registry_command(
     let listed = command.value.run(&command.base, limit).await;
     listed.map_err(|failure| {
         let program = command.value.command.first().map(String::as_str).unwrap_or_default();
-        Failure::invalid(format!("'toolRegistry' gives no tools: '{program}': {}", failure.what)).quote(failure.stderr)
+        Failure::invalid(format!("cannot list the tools with '{program}': {}", failure.what)).quote(failure.stderr)
     })
 }
 

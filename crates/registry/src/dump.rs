@@ -62,10 +62,10 @@ impl RegistryCommand {
         let limit = self.timeout_ms.map_or(limit, Duration::from_millis);
         let fails = |what: String, stderr: String| CommandFailure { what, stderr };
         let (process, stdout, stdin) = ServerProcess::start(&self.command, None, folder).map_err(|error| {
-            let program = self.command.first().map(String::as_str).unwrap_or_default();
-            let what = match not_found(&error) {
-                true => format!("there is no program '{program}'"),
-                false => format!("'{program}' cannot be started: {error}"),
+            let what = if not_found(&error) {
+                "there is no such program".to_owned()
+            } else {
+                format!("it cannot be started: {error}")
             };
             fails(what, String::new())
         })?;

@@ -24,4 +24,6 @@ mod secrets;
 mod selection;
 mod support;
 mod tls;
+#[cfg(unix)]
+mod tool_registry;
 mod trials;
