@@ -128,9 +128,13 @@ pub(crate) struct ConfigArgs {
     /// How long a case may take, in milliseconds [default: 60000]
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
-    /// The agent's tools: a JSON file, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "FILE")]
+    /// The agent's tools: a JSON, TypeScript, JavaScript or Python file or a folder of them, mcp:stdio:COMMAND or
+    /// mcp:URL [default: tools/tools.exports.ts]
+    #[arg(long, value_name = "PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
+    /// A program of your own that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
+    #[arg(long, value_name = "JSON", conflicts_with = "tool_registry_path")]
+    pub(crate) tool_registry: Option<String>,
     /// Which tools are easily taken for each other [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,

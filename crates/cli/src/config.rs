@@ -8,7 +8,7 @@ use karat_core::source::{
     read_string, read_string_map, read_strings, read_word, type_name,
 };
 use karat_core::tokenizer::Tokenizer;
-use karat_registry::{McpServerConfig, read_mcp_servers};
+use karat_registry::{McpServerConfig, RegistryCommand, read_mcp_servers};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -50,8 +50,10 @@ pub(crate) struct ConfigFile {
     /// How long a case may take, in milliseconds.
     #[schemars(range(min = 1))]
     pub(crate) timeout_ms: Option<u64>,
-    /// The agent's tools.
+    /// The agent's tools: a file or folder, or an MCP server.
     pub(crate) tool_registry_path: Option<String>,
+    /// The agent's tools, as a program of your own lists them, in place of `toolRegistryPath`.
+    pub(crate) tool_registry: Option<RegistryCommand>,
     /// Which tools are easily taken for each other.
     pub(crate) overlap_map_path: Option<String>,
     /// Rules about tools that `karat check` does not report, by tool; `*` is every tool, or every rule.
@@ -201,6 +203,7 @@ impl ConfigFile {
             concurrency: object.nullable("concurrency", path, problems, read_positive_count),
             timeout_ms: object.nullable("timeoutMs", path, problems, read_positive_count),
             tool_registry_path: object.nullable("toolRegistryPath", path, problems, read_string),
+            tool_registry: object.nullable("toolRegistry", path, problems, RegistryCommand::read),
             overlap_map_path: object.nullable("overlapMapPath", path, problems, read_string),
             silence: object.nullable("silence", path, problems, Silence::read),
             judge: object.nullable("judge", path, problems, JudgeConfig::read),

@@ -44,7 +44,9 @@ impl LiveTools {
             servers.extend(value.into_iter().map(|(name, value)| (name, Anchored { value, base: base.clone() })));
         }
         let path = args.tool_registry_path.as_ref().map(|path| path.to_string_lossy().into_owned());
-        let path = resolver.anchored(path, file.tool_registry_path.clone());
+        // A program on the command line lists the tools in place of what the file names.
+        let of_file = file.tool_registry_path.clone().filter(|_| args.tool_registry.is_none());
+        let path = resolver.anchored(path, of_file);
         let short = path.and_then(|path| {
             let config = McpServerConfig::read_short(&path.value)?;
             Some((path, config))

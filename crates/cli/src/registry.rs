@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use karat_agents::ToolExecution;
 use karat_core::registry::{Registry, Unknown};
-use karat_registry::McpServers;
+use karat_registry::{McpServers, RegistryCommand};
 
 use crate::config::ToolExecutor;
 use crate::failure::Failure;
 use crate::live::LiveTools;
 use crate::printer::Printer;
-use crate::settings::{PathSetting, Settings};
+use crate::settings::{Anchored, PathSetting, Settings};
 
 /// How many tools a warning names.
 const MOST_NAMED: usize = 5;
@@ -62,10 +62,13 @@ impl Tools {
     }
 }
 
-/// Reads the registry, from its file or else from the MCP servers, and keeps the servers if they shall run tools.
+/// Reads the registry, from its file or program or else from the MCP servers, and keeps the servers if they shall run tools.
 pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Result<Tools, Failure> {
-    let registry =
-        if settings.live.is_registry { None } else { read_registry(&settings.tool_registry, &settings.here)? };
+    let registry = match &settings.registry_command {
+        _ if settings.live.is_registry => None,
+        Some(command) => Some(run_registry_command(command, settings.timeout).await?),
+        None => read_registry(&settings.tool_registry, &settings.here)?,
+    };
     let runs_tools = settings.live.executor == ToolExecutor::Mcp;
     if settings.live.has_allow_list && !runs_tools {
         printer.warn("'allowTools' has no effect: no tool is run unless 'toolExecution' is \"mcp\"");
@@ -89,6 +92,18 @@ pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Re
         }
     }
     Ok(Tools { registry: Some(registry), servers: runs_tools.then(|| Arc::new(servers)) })
+}
+
+/// Lets a program of the project list the tools.
+async fn run_registry_command(
+    command: &Anchored<RegistryCommand>,
+    limit: std::time::Duration,
+) -> Result<Registry, Failure> {
+    let listed = command.value.run(&command.base, limit).await;
+    listed.map_err(|failure| {
+        let program = command.value.command.first().map(String::as_str).unwrap_or_default();
+        Failure::invalid(format!("cannot list the tools with '{program}': {}", failure.what)).quote(failure.stderr)
+    })
 }
 
 /// Says which tools a model is offered that nobody can run.

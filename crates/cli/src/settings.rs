@@ -10,8 +10,10 @@ use karat_core::gate::Gates;
 use karat_core::redact::Redactor;
 use karat_core::source::{self, Problems, nearest, parse};
 use karat_core::tokenizer::Tokenizer;
+use karat_registry::RegistryCommand;
 use serde_json::Value;
 
+use crate::agent::learn_arguments;
 use crate::args::{ConfigArgs, ModelArgs};
 use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
@@ -43,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) agent: HttpConfig,
     pub(crate) seed_manifest: PathSetting,
     pub(crate) tool_registry: PathSetting,
+    /// The program that lists the tools, where one does instead of the path.
+    pub(crate) registry_command: Option<Anchored<RegistryCommand>>,
     pub(crate) overlap_map: PathSetting,
     pub(crate) silence: SilenceSetting,
     /// Where to take a snapshot from, if one is wanted.
@@ -142,6 +146,7 @@ impl Settings {
             None => file.gates.clone(),
         };
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
+        let registry_command = registry_command(args, &file, &resolver, &mut redactor)?;
         let live = LiveTools::resolve(args, &file, &resolver, &mut redactor)?;
         let mut model = model_options(&args.model, &file, &resolver, &mut redactor)?;
         if args.max_retries.is_some() && args.model.providers.is_none() {
@@ -173,6 +178,7 @@ impl Settings {
                 file.tool_registry_path.as_deref(),
                 "tools/tools.exports.ts",
             ),
+            registry_command,
             overlap_map: resolver.path(
                 args.overlap_map_path.as_deref(),
                 file.overlap_map_path.as_deref(),
@@ -354,6 +360,31 @@ fn snapshot_source(
             .hint("set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or give --snapshot-file")),
         _ => Ok(None),
     }
+}
+
+/// Returns the program that lists the tools, unless a path is nearer: a flag beats the file, whichever it is.
+fn registry_command(
+    args: &ConfigArgs,
+    file: &ConfigFile,
+    resolver: &Resolver<'_>,
+    redactor: &mut Redactor,
+) -> Result<Option<Anchored<RegistryCommand>>, Failure> {
+    let flag = match (&args.tool_registry, &args.tool_registry_path) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::invalid("KARAT_TOOL_REGISTRY and KARAT_TOOL_REGISTRY_PATH are both set: keep one"));
+        }
+        (Some(text), None) => Some(read_flag("tool-registry", text, RegistryCommand::read, redactor)?),
+        (None, Some(_)) => return Ok(None),
+        (None, None) => None,
+    };
+    if flag.is_none() && file.tool_registry.is_some() && file.tool_registry_path.is_some() {
+        return Err(Failure::invalid("karat.json has both 'toolRegistry' and 'toolRegistryPath': keep one"));
+    }
+    let command = resolver.anchored(flag, file.tool_registry.clone());
+    if let Some(command) = &command {
+        learn_arguments(&command.value.command, redactor);
+    }
+    Ok(command)
 }
 
 fn model_options(

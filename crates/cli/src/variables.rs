@@ -19,6 +19,7 @@ impl ConfigArgs {
         let path = |name: &str| text(name).map(PathBuf::from);
         let has_snapshot = flags.snapshot.is_some() || flags.snapshot_file.is_some();
         let has_baseline = flags.baseline.is_some() || flags.baseline_run_id.is_some();
+        let has_registry = flags.tool_registry_path.is_some() || flags.tool_registry.is_some();
         let has_agent = flags.agent_endpoint.is_some() || flags.matrix.is_some();
         Ok(Self {
             config: flags.config,
@@ -36,7 +37,10 @@ impl ConfigArgs {
             baseline: flags.baseline.or_else(|| path("BASELINE").filter(|_| !has_baseline)),
             concurrency: flags.concurrency.map_or_else(|| number("CONCURRENCY", &text), |flag| Ok(Some(flag)))?,
             timeout_ms: flags.timeout_ms.map_or_else(|| number("TIMEOUT_MS", &text), |flag| Ok(Some(flag)))?,
-            tool_registry_path: flags.tool_registry_path.or_else(|| path("TOOL_REGISTRY_PATH")),
+            tool_registry_path: flags
+                .tool_registry_path
+                .or_else(|| path("TOOL_REGISTRY_PATH").filter(|_| !has_registry)),
+            tool_registry: flags.tool_registry.or_else(|| text("TOOL_REGISTRY").filter(|_| !has_registry)),
             overlap_map_path: flags.overlap_map_path.or_else(|| path("OVERLAP_MAP_PATH")),
             silence: flags.silence.or_else(|| text("SILENCE")),
             judge: flags.judge.or_else(|| text("JUDGE")),

@@ -1,14 +1,16 @@
 //! What karat knows of an agent's tools.
 //!
 //! Owns the reading of tool definitions and the connections to MCP servers, and must never run a project's source to
-//! find its tools.
+//! find its tools, unless the configuration names a program that lists them.
 
+mod dump;
 mod javascript;
 mod json;
 mod mcp;
 mod python;
 mod source;
 
+pub use dump::{CommandFailure, RegistryCommand};
 pub use json::{RegistryError, read_json};
 pub use mcp::{
     McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, end_servers, read_mcp_servers,

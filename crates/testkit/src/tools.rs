@@ -22,6 +22,12 @@ pub enum TestTool {
     ServerFilesystem,
     /// A bundler that turns TypeScript into what Node runs; beside it stands zod.
     Esbuild,
+    /// An MCP server that keeps a graph of what it is told.
+    ServerMemory,
+    /// An MCP server with one tool, which has a long description.
+    ServerSequentialThinking,
+    /// A Python with the libraries that make tools of functions.
+    ToolLibraries,
     /// A proxy that speaks the chat protocols of many providers, with models that only pretend.
     Litellm,
 }
@@ -41,6 +47,17 @@ impl TestTool {
                 "npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
             ),
             Self::Esbuild => ("esbuild", None, "npm/node_modules/esbuild/bin/esbuild"),
+            Self::ServerMemory => (
+                "@modelcontextprotocol/server-memory",
+                Some("node"),
+                "npm/node_modules/@modelcontextprotocol/server-memory/dist/index.js",
+            ),
+            Self::ServerSequentialThinking => (
+                "@modelcontextprotocol/server-sequential-thinking",
+                Some("node"),
+                "npm/node_modules/@modelcontextprotocol/server-sequential-thinking/dist/index.js",
+            ),
+            Self::ToolLibraries => ("the Python tool libraries", None, "tool-libraries/bin/python"),
             Self::Litellm => ("litellm[proxy]", None, "python/bin/litellm"),
         };
         let path = folder().join(path);

@@ -28,5 +28,7 @@ mod secrets;
 mod selection;
 mod support;
 mod tls;
+#[cfg(unix)]
+mod tool_registry;
 mod tools;
 mod trials;

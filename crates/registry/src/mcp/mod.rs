@@ -9,6 +9,8 @@ mod server;
 mod servers;
 
 pub use config::{McpServerConfig, NamedServer, read_mcp_servers};
+pub(crate) use process::ServerProcess;
 pub use process::end_servers;
+pub(crate) use server::not_found;
 pub use server::{McpError, McpProblem, McpServer};
 pub use servers::McpServers;

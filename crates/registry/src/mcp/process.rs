@@ -1,6 +1,6 @@
 //! The process of a server that talks over stdio, and everything that it started.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
@@ -34,7 +34,7 @@ pub fn end_servers() {
 }
 
 /// A running server; it and what it started are ended when this is dropped.
-pub(super) struct ServerProcess {
+pub(crate) struct ServerProcess {
     group: Arc<Group>,
     status: watch::Receiver<Option<ExitStatus>>,
     stderr: Arc<Mutex<Lines>>,
@@ -42,15 +42,19 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a command in a folder with this environment and no other; returns the ends of its pipes too.
-    pub(super) fn start<'e>(
+    /// Starts a command in a folder, with this environment and no other or else with karat's own; returns the ends of
+    /// its pipes too.
+    pub(crate) fn start(
         command: &[String],
-        env: impl IntoIterator<Item = (&'e String, &'e String)>,
+        env: Option<&BTreeMap<String, String>>,
         folder: &Path,
     ) -> io::Result<(Self, Heard, ChildStdin)> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(env).current_dir(folder).kill_on_drop(true);
+        command.args(arguments).current_dir(folder).kill_on_drop(true);
+        if let Some(env) = env {
+            command.env_clear().envs(env);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         command.process_group(0);
@@ -74,14 +78,14 @@ impl ServerProcess {
     }
 
     /// Returns how the process ended; none when it goes on for this long.
-    pub(super) async fn ended_within(&self, patience: Duration) -> Option<ExitStatus> {
+    pub(crate) async fn ended_within(&self, patience: Duration) -> Option<ExitStatus> {
         let mut status = self.status.clone();
         let ended = tokio::time::timeout(patience, status.wait_for(Option::is_some)).await;
         *ended.ok()?.ok()?
     }
 
     /// Returns the end of what the server said on stderr.
-    pub(super) fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         locked(&self.stderr).text()
     }
 
@@ -125,7 +129,7 @@ async fn watch_over(
 }
 
 /// A server's stdout, of which the beginning is kept.
-pub(super) struct Heard {
+pub(crate) struct Heard {
     stdout: ChildStdout,
     kept: Arc<Mutex<Lines>>,
 }

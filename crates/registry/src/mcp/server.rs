@@ -10,7 +10,7 @@ use karat_core::registry::{Tool, ToolPlace};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities, ClientConfig,
-    ClientRequest, Implementation, PaginatedRequestParams, RequestId, ServerResult,
+    ClientRequest, Implementation, PaginatedRequestParams, RequestId, ServerResult, ToolAnnotations,
 };
 use rmcp::service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError, serve_client};
 use serde_json::{Map, Value};
@@ -170,7 +170,7 @@ impl Connection {
                 if !folder.is_dir() {
                     return Err(target.fails(McpProblem::NoFolder(folder.display().to_string())));
                 }
-                let (process, stdout, stdin) = ServerProcess::start(command, env, &folder)
+                let (process, stdout, stdin) = ServerProcess::start(command, Some(env), &folder)
                     .map_err(|error| target.fails(not_started(command, &error)))?;
                 let shaking = tokio::time::timeout(limit, serve_client(introduction(), (stdout, stdin)));
                 match shaking.await {
@@ -209,7 +209,9 @@ impl Connection {
                 if !names.insert(tool.name.to_string()) {
                     return Err(McpProblem::Other(format!("has two tools of the name '{}'", tool.name)));
                 }
+                let category = tool.annotations.as_ref().and_then(category);
                 tools.push(Tool {
+                    category: category.map(str::to_owned),
                     name: tool.name.into_owned(),
                     description: tool.description.map(std::borrow::Cow::into_owned),
                     version: version.clone(),
@@ -278,16 +280,31 @@ impl Drop for Abandoned {
     }
 }
 
+/// Returns what kind of tool it is, as far as its server says so.
+fn category(annotations: &ToolAnnotations) -> Option<&'static str> {
+    match (annotations.read_only_hint, annotations.destructive_hint) {
+        (Some(true), _) => Some("read"),
+        (_, Some(true)) => Some("destructive"),
+        (Some(false), _) => Some("write"),
+        _ => None,
+    }
+}
+
 fn introduction() -> ClientConfig {
     ClientConfig::new(ClientCapabilities::default(), Implementation::new("karat", env!("CARGO_PKG_VERSION")))
 }
 
 fn not_started(command: &[String], error: &std::io::Error) -> McpProblem {
     let program = command.first().cloned().unwrap_or_default();
-    match error.kind() {
-        std::io::ErrorKind::NotFound => McpProblem::NoProgram(program),
-        _ => McpProblem::NotStarted(format!("'{program}': {error}")),
+    if not_found(error) {
+        return McpProblem::NoProgram(program);
     }
+    McpProblem::NotStarted(format!("'{program}': {error}"))
+}
+
+/// Tells whether a process could not be started because there is no such program.
+pub(crate) fn not_found(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound
 }
 
 /// Says why there was no handshake: mostly that the server is not there any more.

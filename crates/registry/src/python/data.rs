@@ -4,8 +4,11 @@ use serde_json::{Map, Number, Value};
 
 use super::program::Spot;
 
-/// Values larger than this, in parts and bytes, are taken as unknown: a few lines can double a text many times.
+/// Values larger than this, in bytes, are taken as unknown: a few lines can double a text many times.
 pub(super) const LARGEST: usize = 4 << 20;
+
+/// What a part costs beside its text.
+const PART: usize = 64;
 
 /// A part that shows only when the source is run.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,12 +41,13 @@ pub(super) enum Data {
 
 impl Datum {
     pub(super) fn new(spot: Spot, data: Data) -> Self {
-        let size = 1 + match &data {
-            Data::Text(text) => text.len(),
-            Data::List(items, _) => items.iter().map(|item| item.size).sum(),
-            Data::Dict(entries, _) => entries.iter().map(|(key, entry)| key.len() + entry.size).sum(),
-            _ => 0,
-        };
+        let size = PART
+            + match &data {
+                Data::Text(text) => text.len(),
+                Data::List(items, _) => items.iter().map(|item| item.size).sum(),
+                Data::Dict(entries, _) => entries.iter().map(|(key, entry)| key.len() + entry.size).sum(),
+                _ => 0,
+            };
         if size > LARGEST {
             return Self::unknown(spot, "it is larger than karat reads");
         }

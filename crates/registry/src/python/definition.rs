@@ -119,12 +119,8 @@ impl World<'_> {
             }
             class => (class, None),
         };
-        let class_name = match class {
-            Expr::Name(name) => name.id.as_str(),
-            Expr::Attribute(attribute) => attribute.attr.as_str(),
-            _ => return None,
-        };
-        if !CONSTRUCTORS.contains(&class_name) {
+        let class_name = self.last_name(scope, class)?;
+        if !CONSTRUCTORS.contains(&class_name.as_str()) {
             return None;
         }
         let framework = Framework::of_meaning(self, &self.meaning(scope, class));

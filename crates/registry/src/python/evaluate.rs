@@ -195,12 +195,7 @@ impl World<'_> {
                 if datum.is_mutable() && self.names(module).is_changed(name) {
                     datum = Datum::unknown(datum.spot, format!("'{name}' is changed after it was made"));
                 }
-                // What is too deep from here may be within reach from elsewhere.
-                if depth < DEEPEST / 2 {
-                    self.known.borrow_mut().insert((module, name), Some(datum.clone()));
-                } else {
-                    self.known.borrow_mut().remove(&(module, name));
-                }
+                self.known.borrow_mut().insert((module, name), Some(datum.clone()));
                 datum
             }
             Meaning::ClassMember { module, class, member } => self.class_member(at, module, class, &member, depth),

@@ -8,7 +8,7 @@ use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use super::definition::is_tool;
-use super::function::{ToolFunction, tool_decorator};
+use super::function::ToolFunction;
 use super::names::DEEPEST;
 use super::program::{Spot, spot};
 use super::world::{Meaning, Scope, World};
@@ -141,7 +141,7 @@ impl Finder<'_, '_> {
     }
 
     fn function(&mut self, function: &StmtFunctionDef) {
-        if let Some(decorator) = tool_decorator(&function.decorator_list) {
+        if let Some(decorator) = self.world.tool_decorator(self.scope(), &function.decorator_list) {
             let tool = ToolFunction { scope: self.scope(), function, is_method: self.in_class };
             let made = self.world.decorated(&tool, decorator);
             self.add(spot(self.module, function.name.start()), made);

@@ -81,7 +81,7 @@ impl Framework {
 
     /// Tells whether a function's schema refuses arguments that it does not name.
     pub(super) fn closes_objects(self) -> bool {
-        matches!(self, Self::FastMcp | Self::OpenAiAgents | Self::PydanticAi | Self::Anthropic)
+        matches!(self, Self::FastMcp | Self::PydanticAi | Self::Anthropic)
     }
 
     /// Returns what becomes of a description that the source gives.
@@ -163,13 +163,8 @@ pub(super) fn is_prose(doc: &str) -> bool {
 }
 
 /// Tells whether a decorator makes a tool: by the last part of its name.
-pub(super) fn is_tool_decorator(expression: &Expr) -> bool {
-    let name = match expression {
-        Expr::Name(name) => name.id.as_str(),
-        Expr::Attribute(attribute) => attribute.attr.as_str(),
-        _ => return false,
-    };
-    DECORATORS.contains(&name)
+pub(super) fn is_tool_decorator(world: &World<'_>, scope: Scope<'_>, expression: &Expr) -> bool {
+    world.last_name(scope, expression).is_some_and(|name| DECORATORS.contains(&name.as_str()))
 }
 
 #[cfg(test)]

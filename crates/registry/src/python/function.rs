@@ -21,15 +21,15 @@ pub(super) struct ToolFunction<'f> {
     pub(super) is_method: bool,
 }
 
-/// Returns the decorator that makes a tool, with its arguments if it has any.
-pub(super) fn tool_decorator(decorators: &[Decorator]) -> Option<&Expr> {
-    decorators.iter().map(|decorator| &decorator.expression).find(|expression| match expression {
-        Expr::Call(call) => is_tool_decorator(&call.func),
-        name => is_tool_decorator(name),
-    })
-}
-
 impl World<'_> {
+    /// Returns the decorator that makes a tool, with its arguments if it has any.
+    pub(super) fn tool_decorator<'d>(&self, scope: Scope<'_>, decorators: &'d [Decorator]) -> Option<&'d Expr> {
+        decorators.iter().map(|decorator| &decorator.expression).find(|expression| match expression {
+            Expr::Call(call) => is_tool_decorator(self, scope, &call.func),
+            name => is_tool_decorator(self, scope, name),
+        })
+    }
+
     /// Reads the tool that a decorator makes of a function.
     pub(super) fn decorated(&self, tool: &ToolFunction<'_>, decorator: &Expr) -> Result<Tool, Gap> {
         let scope = tool.scope;
@@ -87,6 +87,9 @@ impl World<'_> {
                 let takes_context = framework == Framework::PydanticAi
                     && matches!(name_of, Expr::Attribute(attribute) if attribute.attr.as_str() == "tool");
                 self.signature(&mut made, tool, framework, takes_context, flag("parse_docstring", true));
+                if framework == Framework::OpenAiAgents {
+                    self.make_strict(&mut made, &keywords, at);
+                }
             }
         }
         Ok(made)
@@ -260,6 +263,32 @@ impl World<'_> {
         }
         tool.input_schema = Some(writer.finish(schema));
         self.note_holes(tool, &writer.holes);
+    }
+
+    /// Closes a schema as the Agents SDK does unless it is told not to: every property is required.
+    fn make_strict(&self, tool: &mut Tool, keywords: &Datum, at: super::program::Spot) {
+        match keywords.entry("strict_mode").map(|strict| strict.data) {
+            None | Some(Data::Bool(true)) => {}
+            Some(Data::Bool(false)) => return,
+            Some(_) => return self.unknown(tool, ToolField::InputSchema, at, "it depends on 'strict_mode'"),
+        }
+        let Some(Value::Object(schema)) = &mut tool.input_schema else {
+            return;
+        };
+        if schema.contains_key("$defs") {
+            return self.unknown(tool, ToolField::InputSchema, at, "the library rewrites classes for its strict mode");
+        }
+        let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+            return;
+        };
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            if property.get("default").is_some_and(Value::is_null) {
+                property.shift_remove("default");
+            }
+        }
+        let required: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();
+        schema.insert("required".to_owned(), required.into());
+        schema.insert("additionalProperties".to_owned(), false.into());
     }
 
     /// Takes note where a docstring may describe parameters.

@@ -116,6 +116,18 @@ impl<'p> World<'p> {
         }
     }
 
+    /// Returns the last part of a dotted name; of what is imported, the part that it has at home.
+    pub(super) fn last_name(&self, scope: Scope<'_>, expression: &Expr) -> Option<String> {
+        if let Meaning::External(dotted) = self.meaning(scope, expression) {
+            return dotted.rsplit('.').next().map(str::to_owned);
+        }
+        match expression {
+            Expr::Name(name) => Some(name.id.to_string()),
+            Expr::Attribute(attribute) => Some(attribute.attr.to_string()),
+            _ => None,
+        }
+    }
+
     /// Returns what a module's name refers to.
     pub(super) fn lookup_name(&self, module: usize, name: &str) -> Meaning<'p> {
         self.lookup(module, name, MOST_STEPS)

@@ -1,4 +1,4 @@
-//! Live MCP servers, real ones that nobody here wrote and rude ones; tools in sources.
+//! Live MCP servers, real ones that nobody here wrote and rude ones; sources that tools are read from.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
@@ -8,6 +8,8 @@ mod filesystem;
 mod http;
 mod javascript;
 mod javascript_values;
+mod listing;
 mod processes;
+mod python;
 mod rude;
 mod support;
