@@ -188,13 +188,11 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
                 self.has_inner_default |= beside.has_default;
                 self.apply(at, schema, &beside)
             }
-            ("list" | "List" | "Sequence" | "Iterable" | "Collection" | "MutableSequence" | "deque", [inner]) => {
-                json!({"type": "array", "items": self.of_type(scope, inner)})
-            }
             ("set" | "Set" | "frozenset" | "FrozenSet" | "MutableSet" | "AbstractSet", [inner]) => {
                 json!({"type": "array", "items": self.of_type(scope, inner), "uniqueItems": true})
             }
-            ("tuple" | "Tuple", [inner, Expr::EllipsisLiteral(_)]) => {
+            ("list" | "List" | "Sequence" | "Iterable" | "Collection" | "MutableSequence" | "deque", [inner])
+            | ("tuple" | "Tuple", [inner, Expr::EllipsisLiteral(_)]) => {
                 json!({"type": "array", "items": self.of_type(scope, inner)})
             }
             ("tuple" | "Tuple", members) if !members.iter().any(|member| member.is_starred_expr()) => {
@@ -286,7 +284,7 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
         }
         for keyword in &call.arguments.keywords {
             let at = spot(scope.module, keyword.start());
-            let Some(name) = keyword.arg.as_ref().map(|name| name.as_str()) else {
+            let Some(name) = keyword.arg.as_ref().map(ruff_python_ast::Identifier::as_str) else {
                 self.hole(at, "what the arguments of 'Field' are");
                 continue;
             };
@@ -360,35 +358,6 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
         Value::Object(schema)
     }
 
-    /// Tells whether a parameter of this type is given by the library.
-    pub(super) fn is_injected(&self, annotation: &Expr) -> bool {
-        match annotation {
-            Expr::Name(name) => is_injected_name(name.id.as_str()),
-            Expr::Attribute(attribute) => is_injected_name(attribute.attr.as_str()),
-            Expr::Subscript(subscript) => {
-                let inner = || match &*subscript.slice {
-                    Expr::Tuple(tuple) => tuple.elts.iter().any(|item| self.is_injected(item)),
-                    one => self.is_injected(one),
-                };
-                let outer = match &*subscript.value {
-                    Expr::Name(name) => name.id.as_str(),
-                    Expr::Attribute(attribute) => attribute.attr.as_str(),
-                    _ => "",
-                };
-                is_injected_name(outer) || matches!(outer, "Optional" | "Union" | "Annotated") && inner()
-            }
-            Expr::BinOp(operation) if operation.op == Operator::BitOr => {
-                self.is_injected(&operation.right)
-                    || !operation.left.is_bin_op_expr() && self.is_injected(&operation.left)
-            }
-            Expr::Call(call) => self.is_injected(&call.func),
-            Expr::StringLiteral(text) => {
-                parse_expression(text.value.to_str()).is_ok_and(|parsed| self.is_injected(parsed.expr()))
-            }
-            _ => false,
-        }
-    }
-
     /// Returns the finished schema of an object with these properties.
     pub(super) fn finish(&mut self, mut schema: Map<String, Value>) -> Value {
         if !self.definitions.is_empty() {
@@ -408,6 +377,34 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
                 datum => datum.json().ok(),
             },
         }
+    }
+}
+
+/// Tells whether a parameter of this type is given by the library.
+pub(super) fn is_injected(annotation: &Expr) -> bool {
+    match annotation {
+        Expr::Name(name) => is_injected_name(name.id.as_str()),
+        Expr::Attribute(attribute) => is_injected_name(attribute.attr.as_str()),
+        Expr::Subscript(subscript) => {
+            let inner = || match &*subscript.slice {
+                Expr::Tuple(tuple) => tuple.elts.iter().any(|item| is_injected(item)),
+                one => is_injected(one),
+            };
+            let outer = match &*subscript.value {
+                Expr::Name(name) => name.id.as_str(),
+                Expr::Attribute(attribute) => attribute.attr.as_str(),
+                _ => "",
+            };
+            is_injected_name(outer) || matches!(outer, "Optional" | "Union" | "Annotated") && inner()
+        }
+        Expr::BinOp(operation) if operation.op == Operator::BitOr => {
+            is_injected(&operation.right) || !operation.left.is_bin_op_expr() && is_injected(&operation.left)
+        }
+        Expr::Call(call) => is_injected(&call.func),
+        Expr::StringLiteral(text) => {
+            parse_expression(text.value.to_str()).is_ok_and(|parsed| is_injected(parsed.expr()))
+        }
+        _ => false,
     }
 }
 

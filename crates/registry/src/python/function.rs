@@ -5,7 +5,7 @@ use ruff_python_ast::{Decorator, Expr, Parameter, StmtFunctionDef};
 use ruff_text_size::Ranged;
 use serde_json::{Map, Value, json};
 
-use super::annotation::{Beside, SchemaWriter};
+use super::annotation::{Beside, SchemaWriter, is_injected};
 use super::data::{Data, Datum, Hole};
 use super::framework::{Framework, is_tool_decorator};
 use super::model::docstring;
@@ -221,7 +221,7 @@ impl World<'_> {
             let Parameter { name, annotation, .. } = &parameter.parameter;
             let is_passed_over =
                 framework == Framework::LangChain && matches!(name.as_str(), "run_manager" | "callbacks");
-            if is_passed_over || annotation.as_deref().is_some_and(|annotation| writer.is_injected(annotation)) {
+            if is_passed_over || annotation.as_deref().is_some_and(|annotation| is_injected(annotation)) {
                 continue;
             }
             let at = spot(scope.module, parameter.start());

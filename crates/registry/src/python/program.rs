@@ -166,12 +166,12 @@ fn lower_first(text: &str) -> String {
 
 fn import_name(import: &StmtImportFrom) -> String {
     let dots = ".".repeat(import.level as usize);
-    format!("{dots}{}", import.module.as_ref().map(|module| module.as_str()).unwrap_or_default())
+    format!("{dots}{}", import.module.as_ref().map(ruff_python_ast::Identifier::as_str).unwrap_or_default())
 }
 
 /// Returns the module that names are imported from, and those of the names that are modules themselves.
 fn files_of(path: &Path, import: &StmtImportFrom) -> Vec<PathBuf> {
-    let module = import.module.as_ref().map(|module| module.as_str()).unwrap_or_default();
+    let module = import.module.as_ref().map(ruff_python_ast::Identifier::as_str).unwrap_or_default();
     let own = find_module(path, import.level, module);
     let inner = import.names.iter().filter_map(|name| {
         let dotted = if module.is_empty() { name.name.to_string() } else { format!("{module}.{}", name.name) };
