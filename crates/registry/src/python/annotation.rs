@@ -1,7 +1,9 @@
 //! Type annotations as JSON Schema.
 
-use ruff_python_ast::{Expr, ExprCall, ExprSubscript, Operator, UnaryOp};
-use ruff_python_parser::parse_expression;
+use std::mem::ManuallyDrop;
+
+use ruff_python_ast::{Expr, ExprCall, ExprSubscript, ModExpression, Operator, UnaryOp};
+use ruff_python_parser::{Parsed, parse_expression};
 use ruff_text_size::Ranged;
 use serde_json::{Map, Value, json};
 
@@ -108,7 +110,7 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
         match annotation {
             Expr::NoneLiteral(_) => json!({"type": "null"}),
             Expr::StringLiteral(text) => {
-                let Ok(parsed) = parse_expression(text.value.to_str()) else {
+                let Some(parsed) = parse_quoted(text.value.to_str()) else {
                     return self.unknown(at, "the annotation is a text that is no type");
                 };
                 let at = self.quoted.as_ref().map_or(at, |(spot, _)| *spot);
@@ -382,30 +384,41 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
 
 /// Tells whether a parameter of this type is given by the library.
 pub(super) fn is_injected(annotation: &Expr) -> bool {
+    names_injected(annotation, 0)
+}
+
+fn names_injected(annotation: &Expr, depth: usize) -> bool {
+    if depth > DEEPEST {
+        return false;
+    }
+    let is_injected = |inner: &Expr| names_injected(inner, depth + 1);
     match annotation {
         Expr::Name(name) => is_injected_name(name.id.as_str()),
         Expr::Attribute(attribute) => is_injected_name(attribute.attr.as_str()),
         Expr::Subscript(subscript) => {
-            let inner = || match &*subscript.slice {
-                Expr::Tuple(tuple) => tuple.elts.iter().any(|item| is_injected(item)),
-                one => is_injected(one),
-            };
             let outer = match &*subscript.value {
                 Expr::Name(name) => name.id.as_str(),
                 Expr::Attribute(attribute) => attribute.attr.as_str(),
                 _ => "",
             };
+            let inner = || match &*subscript.slice {
+                Expr::Tuple(tuple) => tuple.elts.iter().any(is_injected),
+                one => is_injected(one),
+            };
             is_injected_name(outer) || matches!(outer, "Optional" | "Union" | "Annotated") && inner()
         }
         Expr::BinOp(operation) if operation.op == Operator::BitOr => {
-            is_injected(&operation.right) || !operation.left.is_bin_op_expr() && is_injected(&operation.left)
+            is_injected(&operation.right) || is_injected(&operation.left)
         }
         Expr::Call(call) => is_injected(&call.func),
-        Expr::StringLiteral(text) => {
-            parse_expression(text.value.to_str()).is_ok_and(|parsed| is_injected(parsed.expr()))
-        }
+        Expr::StringLiteral(text) => parse_quoted(text.value.to_str()).is_some_and(|parsed| is_injected(parsed.expr())),
         _ => false,
     }
+}
+
+/// Parses an annotation that is a text; never dropped, since it may be nested deeper than the stack that this takes.
+fn parse_quoted(text: &str) -> Option<ManuallyDrop<Parsed<ModExpression>>> {
+    parse_expression(text).ok().map(ManuallyDrop::new)
 }
 
 fn is_injected_name(name: &str) -> bool {

@@ -221,7 +221,7 @@ impl World<'_> {
             let Parameter { name, annotation, .. } = &parameter.parameter;
             let is_passed_over =
                 framework == Framework::LangChain && matches!(name.as_str(), "run_manager" | "callbacks");
-            if is_passed_over || annotation.as_deref().is_some_and(|annotation| is_injected(annotation)) {
+            if is_passed_over || annotation.as_deref().is_some_and(is_injected) {
                 continue;
             }
             let at = spot(scope.module, parameter.start());
