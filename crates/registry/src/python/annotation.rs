@@ -14,20 +14,7 @@ use super::program::{Spot, spot};
 use super::world::{Meaning, Scope, World};
 
 /// How deep types are followed.
-const DEEPEST: usize = 60;
-
-/// What is given to a function by its library, not by the model.
-const INJECTED: [&str; 9] = [
-    "Context",
-    "RunContext",
-    "RunContextWrapper",
-    "ToolContext",
-    "ToolRuntime",
-    "RunnableConfig",
-    "CallbackManagerForToolRun",
-    "AsyncCallbackManagerForToolRun",
-    "InjectedState",
-];
+pub(super) const DEEPEST: usize = 60;
 
 /// Turns annotations into a schema, and takes note of what it cannot tell: such a part allows everything.
 pub(super) struct SchemaWriter<'w, 'p> {
@@ -382,47 +369,9 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
     }
 }
 
-/// Tells whether a parameter of this type is given by the library.
-pub(super) fn is_injected(annotation: &Expr) -> bool {
-    names_injected(annotation, 0)
-}
-
-fn names_injected(annotation: &Expr, depth: usize) -> bool {
-    if depth > DEEPEST {
-        return false;
-    }
-    let is_injected = |inner: &Expr| names_injected(inner, depth + 1);
-    match annotation {
-        Expr::Name(name) => is_injected_name(name.id.as_str()),
-        Expr::Attribute(attribute) => is_injected_name(attribute.attr.as_str()),
-        Expr::Subscript(subscript) => {
-            let outer = match &*subscript.value {
-                Expr::Name(name) => name.id.as_str(),
-                Expr::Attribute(attribute) => attribute.attr.as_str(),
-                _ => "",
-            };
-            let inner = || match &*subscript.slice {
-                Expr::Tuple(tuple) => tuple.elts.iter().any(is_injected),
-                one => is_injected(one),
-            };
-            is_injected_name(outer) || matches!(outer, "Optional" | "Union" | "Annotated") && inner()
-        }
-        Expr::BinOp(operation) if operation.op == Operator::BitOr => {
-            is_injected(&operation.right) || is_injected(&operation.left)
-        }
-        Expr::Call(call) => is_injected(&call.func),
-        Expr::StringLiteral(text) => parse_quoted(text.value.to_str()).is_some_and(|parsed| is_injected(parsed.expr())),
-        _ => false,
-    }
-}
-
 /// Parses an annotation that is a text; never dropped, since it may be nested deeper than the stack that this takes.
-fn parse_quoted(text: &str) -> Option<ManuallyDrop<Parsed<ModExpression>>> {
+pub(super) fn parse_quoted(text: &str) -> Option<ManuallyDrop<Parsed<ModExpression>>> {
     parse_expression(text).ok().map(ManuallyDrop::new)
-}
-
-fn is_injected_name(name: &str) -> bool {
-    INJECTED.contains(&name) || name.starts_with("Injected") || name == "Depends"
 }
 
 /// Returns the schema of a library's type that stands alone.

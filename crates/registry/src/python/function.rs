@@ -5,9 +5,10 @@ use ruff_python_ast::{Decorator, Expr, Parameter, StmtFunctionDef};
 use ruff_text_size::Ranged;
 use serde_json::{Map, Value, json};
 
-use super::annotation::{Beside, SchemaWriter, is_injected};
+use super::annotation::{Beside, SchemaWriter};
 use super::data::{Data, Datum, Hole};
 use super::framework::{Framework, is_tool_decorator};
+use super::injected::is_injected;
 use super::model::docstring;
 use super::program::spot;
 use super::text::clean_doc;

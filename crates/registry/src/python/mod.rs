@@ -11,6 +11,7 @@ mod evaluate;
 mod find;
 mod framework;
 mod function;
+mod injected;
 mod model;
 mod names;
 mod program;
