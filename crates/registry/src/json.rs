@@ -16,15 +16,15 @@ pub enum RegistryError {
     NoKind { path: String },
     #[error("the folder {path} has nothing to read tools from: looked for *.py and *.tool.ts, *.tool.js, …")]
     EmptyFolder { path: String },
-    #[error("not JSON: {message}{}", at(.position))]
+    #[error("not JSON: {message}{}", at(*.position))]
     Syntax { message: String, position: Option<Position> },
     #[error("expected a list of tools or an object with 'tools', found {0}")]
     NoList(&'static str),
-    #[error("tool number {number} {what}{}", at(.position))]
+    #[error("tool number {number} {what}{}", at(*.position))]
     Tool { number: usize, what: String, position: Option<Position> },
 }
 
-fn at(position: &Option<Position>) -> String {
+fn at(position: Option<Position>) -> String {
     position.map(|Position { line, column }| format!(" (line {line}, column {column})")).unwrap_or_default()
 }
 

@@ -142,6 +142,6 @@ mod tests {
         let found = locate_values(text, &pointers);
         let found: Vec<Option<(usize, usize)>> =
             found.into_iter().map(|found| found.map(|position| (position.line, position.column))).collect();
-        assert_eq!(found, [Some((2, 18)), None, Some((2, 9)), Some((1, 8))]);
+        assert_eq!(found, [Some((2, 19)), None, Some((2, 9)), Some((1, 8))]);
     }
 }

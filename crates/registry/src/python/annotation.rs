@@ -1,7 +1,9 @@
 //! Type annotations as JSON Schema.
 
-use ruff_python_ast::{Expr, ExprCall, ExprSubscript, Operator, UnaryOp};
-use ruff_python_parser::parse_expression;
+use std::mem::ManuallyDrop;
+
+use ruff_python_ast::{Expr, ExprCall, ExprSubscript, ModExpression, Operator, UnaryOp};
+use ruff_python_parser::{Parsed, parse_expression};
 use ruff_text_size::Ranged;
 use serde_json::{Map, Value, json};
 
@@ -12,20 +14,7 @@ use super::program::{Spot, spot};
 use super::world::{Meaning, Scope, World};
 
 /// How deep types are followed.
-const DEEPEST: usize = 60;
-
-/// What is given to a function by its library, not by the model.
-const INJECTED: [&str; 9] = [
-    "Context",
-    "RunContext",
-    "RunContextWrapper",
-    "ToolContext",
-    "ToolRuntime",
-    "RunnableConfig",
-    "CallbackManagerForToolRun",
-    "AsyncCallbackManagerForToolRun",
-    "InjectedState",
-];
+pub(super) const DEEPEST: usize = 60;
 
 /// Turns annotations into a schema, and takes note of what it cannot tell: such a part allows everything.
 pub(super) struct SchemaWriter<'w, 'p> {
@@ -108,7 +97,7 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
         match annotation {
             Expr::NoneLiteral(_) => json!({"type": "null"}),
             Expr::StringLiteral(text) => {
-                let Ok(parsed) = parse_expression(text.value.to_str()) else {
+                let Some(parsed) = parse_quoted(text.value.to_str()) else {
                     return self.unknown(at, "the annotation is a text that is no type");
                 };
                 let at = self.quoted.as_ref().map_or(at, |(spot, _)| *spot);
@@ -188,13 +177,11 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
                 self.has_inner_default |= beside.has_default;
                 self.apply(at, schema, &beside)
             }
-            ("list" | "List" | "Sequence" | "Iterable" | "Collection" | "MutableSequence" | "deque", [inner]) => {
-                json!({"type": "array", "items": self.of_type(scope, inner)})
-            }
             ("set" | "Set" | "frozenset" | "FrozenSet" | "MutableSet" | "AbstractSet", [inner]) => {
                 json!({"type": "array", "items": self.of_type(scope, inner), "uniqueItems": true})
             }
-            ("tuple" | "Tuple", [inner, Expr::EllipsisLiteral(_)]) => {
+            ("list" | "List" | "Sequence" | "Iterable" | "Collection" | "MutableSequence" | "deque", [inner])
+            | ("tuple" | "Tuple", [inner, Expr::EllipsisLiteral(_)]) => {
                 json!({"type": "array", "items": self.of_type(scope, inner)})
             }
             ("tuple" | "Tuple", members) if !members.iter().any(|member| member.is_starred_expr()) => {
@@ -286,7 +273,7 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
         }
         for keyword in &call.arguments.keywords {
             let at = spot(scope.module, keyword.start());
-            let Some(name) = keyword.arg.as_ref().map(|name| name.as_str()) else {
+            let Some(name) = keyword.arg.as_ref().map(ruff_python_ast::Identifier::as_str) else {
                 self.hole(at, "what the arguments of 'Field' are");
                 continue;
             };
@@ -360,35 +347,6 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
         Value::Object(schema)
     }
 
-    /// Tells whether a parameter of this type is given by the library.
-    pub(super) fn is_injected(&self, annotation: &Expr) -> bool {
-        match annotation {
-            Expr::Name(name) => is_injected_name(name.id.as_str()),
-            Expr::Attribute(attribute) => is_injected_name(attribute.attr.as_str()),
-            Expr::Subscript(subscript) => {
-                let inner = || match &*subscript.slice {
-                    Expr::Tuple(tuple) => tuple.elts.iter().any(|item| self.is_injected(item)),
-                    one => self.is_injected(one),
-                };
-                let outer = match &*subscript.value {
-                    Expr::Name(name) => name.id.as_str(),
-                    Expr::Attribute(attribute) => attribute.attr.as_str(),
-                    _ => "",
-                };
-                is_injected_name(outer) || matches!(outer, "Optional" | "Union" | "Annotated") && inner()
-            }
-            Expr::BinOp(operation) if operation.op == Operator::BitOr => {
-                self.is_injected(&operation.right)
-                    || !operation.left.is_bin_op_expr() && self.is_injected(&operation.left)
-            }
-            Expr::Call(call) => self.is_injected(&call.func),
-            Expr::StringLiteral(text) => {
-                parse_expression(text.value.to_str()).is_ok_and(|parsed| self.is_injected(parsed.expr()))
-            }
-            _ => false,
-        }
-    }
-
     /// Returns the finished schema of an object with these properties.
     pub(super) fn finish(&mut self, mut schema: Map<String, Value>) -> Value {
         if !self.definitions.is_empty() {
@@ -411,8 +369,9 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
     }
 }
 
-fn is_injected_name(name: &str) -> bool {
-    INJECTED.contains(&name) || name.starts_with("Injected") || name == "Depends"
+/// Parses an annotation that is a text; never dropped, since it may be nested deeper than the stack that this takes.
+pub(super) fn parse_quoted(text: &str) -> Option<ManuallyDrop<Parsed<ModExpression>>> {
+    parse_expression(text).ok().map(ManuallyDrop::new)
 }
 
 /// Returns the schema of a library's type that stands alone.

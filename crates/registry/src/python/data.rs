@@ -84,12 +84,11 @@ impl Datum {
     /// Returns the value if all of it is known.
     pub(super) fn json(&self) -> Result<Value, &Hole> {
         match &self.data {
-            Data::Unknown(hole) => Err(hole),
+            Data::Unknown(hole) | Data::List(_, Some(hole)) | Data::Dict(_, Some(hole)) => Err(hole),
             Data::Null => Ok(Value::Null),
             Data::Bool(bool) => Ok(Value::Bool(*bool)),
             Data::Number(number) => Ok(Value::Number(number.clone())),
             Data::Text(text) => Ok(Value::String(text.clone())),
-            Data::List(_, Some(hole)) | Data::Dict(_, Some(hole)) => Err(hole),
             Data::List(items, None) => items.iter().map(Self::json).collect::<Result<_, _>>().map(Value::Array),
             Data::Dict(entries, None) => {
                 let pairs = entries.iter().map(|(key, entry)| Ok((key.clone(), entry.json()?)));

@@ -95,7 +95,7 @@ impl World<'_> {
     fn formatted(&self, scope: Scope<'_>, at: Spot, text: &ExprFString, depth: usize) -> Datum {
         let source = &self.source(at.module).text;
         let mut out = String::new();
-        for part in text.value.iter() {
+        for part in &text.value {
             match part {
                 FStringPart::Literal(part) if has_surrogate(source, part) => {
                     return Datum::unknown(at, "it has half of a character");
@@ -405,7 +405,9 @@ impl Entries {
                 if let Some(hole) = rest {
                     self.open(hole);
                 }
-                entries.into_iter().for_each(|(key, value)| self.set(key, value));
+                for (key, value) in entries {
+                    self.set(key, value);
+                }
             }
             Data::Unknown(hole) => self.open(hole),
             _ => self.open(Hole { spot: at, why: "it is no dictionary".to_owned() }),

@@ -118,13 +118,14 @@ impl Finder<'_, '_> {
     fn declares(&mut self, expression: &Expr) -> bool {
         let at = spot(self.module, expression.start());
         let made = match expression {
-            Expr::Call(call) => match self.world.constructed(self.scope(), call) {
-                Some(tool) => Some(tool),
-                None => {
+            Expr::Call(call) => {
+                if let Some(tool) = self.world.constructed(self.scope(), call) {
+                    Some(tool)
+                } else {
                     let is_dict = matches!(self.world.meaning(self.scope(), &call.func), Meaning::Builtin(name) if name == "dict");
                     is_dict.then(|| self.dictionary(expression)).flatten()
                 }
-            },
+            }
             Expr::Dict(dict) if !dict.items.is_empty() => self.dictionary(expression),
             _ => None,
         };
@@ -226,7 +227,7 @@ impl<'s> Visitor<'s> for Locals<'_> {
             Stmt::Import(import) => self.names.extend(import.names.iter().map(|name| {
                 name.asname.as_ref().map_or_else(
                     || name.name.split('.').next().unwrap_or_default().to_owned(),
-                    |short| short.to_string(),
+                    std::string::ToString::to_string,
                 )
             })),
             Stmt::ImportFrom(import) => self

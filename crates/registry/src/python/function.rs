@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::annotation::{Beside, SchemaWriter};
 use super::data::{Data, Datum, Hole};
 use super::framework::{Framework, is_tool_decorator};
+use super::injected::is_injected;
 use super::model::docstring;
 use super::program::spot;
 use super::text::clean_doc;
@@ -221,7 +222,7 @@ impl World<'_> {
             let Parameter { name, annotation, .. } = &parameter.parameter;
             let is_passed_over =
                 framework == Framework::LangChain && matches!(name.as_str(), "run_manager" | "callbacks");
-            if is_passed_over || annotation.as_deref().is_some_and(|annotation| writer.is_injected(annotation)) {
+            if is_passed_over || annotation.as_deref().is_some_and(is_injected) {
                 continue;
             }
             let at = spot(scope.module, parameter.start());

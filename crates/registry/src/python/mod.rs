@@ -11,6 +11,7 @@ mod evaluate;
 mod find;
 mod framework;
 mod function;
+mod injected;
 mod model;
 mod names;
 mod program;
@@ -115,7 +116,9 @@ impl Collected {
 
     fn into_registry(self, gaps: Vec<Gap>) -> Registry {
         let mut registry = Registry::of(self.tools.into_iter().map(|(tool, ..)| tool));
-        gaps.into_iter().for_each(|gap| registry.add_gap(gap));
+        for gap in gaps {
+            registry.add_gap(gap);
+        }
         registry
     }
 }

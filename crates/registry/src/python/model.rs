@@ -41,16 +41,13 @@ impl SchemaWriter<'_, '_> {
         }
         let place = self.definitions.len();
         self.definitions.push((class.name.to_string(), home, json!({})));
-        match self.class_schema(module, class) {
-            Some(schema) => {
-                self.definitions[place].2 = schema;
-                json!({"$ref": format!("#/$defs/{}", class.name)})
-            }
-            None => {
-                self.definitions.remove(place);
-                self.hole(at, format!("what the class '{}' is as JSON is not known", class.name));
-                json!({})
-            }
+        if let Some(schema) = self.class_schema(module, class) {
+            self.definitions[place].2 = schema;
+            json!({"$ref": format!("#/$defs/{}", class.name)})
+        } else {
+            self.definitions.remove(place);
+            self.hole(at, format!("what the class '{}' is as JSON is not known", class.name));
+            json!({})
         }
     }
 
@@ -220,7 +217,7 @@ impl SchemaWriter<'_, '_> {
             return self.default(scope, value, beside);
         }
         for keyword in &call.arguments.keywords {
-            match keyword.arg.as_ref().map(|name| name.as_str()) {
+            match keyword.arg.as_ref().map(ruff_python_ast::Identifier::as_str) {
                 Some("default") => self.default(scope, &keyword.value, beside),
                 Some("default_factory") => beside.has_default = true,
                 Some("repr" | "compare" | "hash" | "kw_only") => {}

@@ -61,7 +61,9 @@ impl<'p> Names<'p> {
             names.bind(statement, false, 0);
         }
         let mut changes = Changes { names: &mut names, depth: 0 };
-        body.iter().for_each(|statement| changes.visit_stmt(statement));
+        for statement in body {
+            changes.visit_stmt(statement);
+        }
         names
     }
 
@@ -125,22 +127,20 @@ impl<'p> Names<'p> {
             Stmt::Import(import) => {
                 for name in &import.names {
                     let dotted = name.name.as_str();
-                    match &name.asname {
-                        Some(short) => self.set(short.as_str(), Binding::Module { dotted }, sure),
-                        None => {
-                            // `import a.b` and `import a.c` both bind `a`, to the same thing.
-                            let first = dotted.split('.').next().unwrap_or(dotted);
-                            let is_same =
-                                matches!(self.get(first), Some(Binding::Module { dotted }) if dotted == first);
-                            if !is_same {
-                                self.set(first, Binding::Module { dotted: first }, sure);
-                            }
+                    if let Some(short) = &name.asname {
+                        self.set(short.as_str(), Binding::Module { dotted }, sure);
+                    } else {
+                        // `import a.b` and `import a.c` both bind `a`, to the same thing.
+                        let first = dotted.split('.').next().unwrap_or(dotted);
+                        let is_same = matches!(self.get(first), Some(Binding::Module { dotted }) if dotted == first);
+                        if !is_same {
+                            self.set(first, Binding::Module { dotted: first }, sure);
                         }
                     }
                 }
             }
             Stmt::ImportFrom(import) => {
-                let module = import.module.as_ref().map(|module| module.as_str()).unwrap_or_default();
+                let module = import.module.as_ref().map(ruff_python_ast::Identifier::as_str).unwrap_or_default();
                 for name in &import.names {
                     let original = name.name.as_str();
                     if original == "*" {
@@ -186,7 +186,9 @@ impl<'p> Names<'p> {
     }
 
     fn bind_all(&mut self, body: &'p [Stmt], depth: usize) {
-        body.iter().for_each(|statement| self.bind(statement, true, depth + 1));
+        for statement in body {
+            self.bind(statement, true, depth + 1);
+        }
     }
 
     /// Takes note that something happens to the names of a target.

@@ -1,12 +1,13 @@
 //! The modules of a project that were read, and how they import each other.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, ToolPlace};
 use karat_core::source::Position;
-use ruff_python_ast::{ModModule, Stmt, StmtImport, StmtImportFrom};
+use ruff_python_ast::{Identifier, ModModule, Stmt, StmtImport, StmtImportFrom};
 use ruff_python_parser::{Parsed, parse_module};
 use ruff_text_size::{Ranged, TextSize};
 
@@ -50,17 +51,23 @@ impl Source {
     }
 }
 
+/// A folder, the dots of a relative import, and the name behind them.
+type ImportedName = (PathBuf, u32, String);
+
 /// All modules that were asked for, and those that they import and the project has.
 pub(super) struct Program {
     pub(super) sources: Vec<Source>,
     by_path: HashMap<PathBuf, usize>,
+    /// Files that dotted names mean in a folder: the disk is asked once for each.
+    files: RefCell<HashMap<ImportedName, Option<PathBuf>>>,
     pub(super) gaps: Vec<Gap>,
 }
 
 impl Program {
     /// Reads files, and the project's modules that they import.
     pub(super) fn load(entries: &[PathBuf], base: &Path) -> Self {
-        let mut program = Self { sources: Vec::new(), by_path: HashMap::new(), gaps: Vec::new() };
+        let (by_path, files) = (HashMap::new(), RefCell::default());
+        let mut program = Self { sources: Vec::new(), by_path, files, gaps: Vec::new() };
         let mut styles = HashMap::new();
         for entry in entries {
             program.read(entry, base, &mut styles);
@@ -128,10 +135,10 @@ impl Program {
         for statement in source.body() {
             match statement {
                 Stmt::Import(StmtImport { names, .. }) => {
-                    found.extend(names.iter().filter_map(|name| find_module(&source.path, 0, name.name.as_str())));
+                    found.extend(names.iter().filter_map(|name| self.file(&source.path, 0, name.name.as_str())));
                 }
                 Stmt::ImportFrom(import) => {
-                    let files = files_of(&source.path, import);
+                    let files = self.files_of(&source.path, import);
                     if files.is_empty() && import.level > 0 {
                         let what = format!("there is no module '{}'", import_name(import));
                         let place = source.place(import.start().to_usize());
@@ -147,7 +154,27 @@ impl Program {
 
     /// Returns the module that a dotted name means in another one, if the project has it.
     pub(super) fn module(&self, from: usize, level: u32, name: &str) -> Option<usize> {
-        self.by_path.get(&find_module(&self.sources[from].path, level, name)?).copied()
+        self.by_path.get(&self.file(&self.sources[from].path, level, name)?).copied()
+    }
+
+    /// Returns the file of a module that another file imports; itself is none.
+    fn file(&self, path: &Path, level: u32, name: &str) -> Option<PathBuf> {
+        let folder = path.parent()?;
+        let key = (folder.to_path_buf(), level, name.to_owned());
+        let mut files = self.files.borrow_mut();
+        let found = files.entry(key).or_insert_with(|| find_module(folder, level, name));
+        found.clone().filter(|found| found != path)
+    }
+
+    /// Returns the module that names are imported from, and those of the names that are modules themselves.
+    fn files_of(&self, path: &Path, import: &StmtImportFrom) -> Vec<PathBuf> {
+        let module = import.module.as_ref().map(Identifier::as_str).unwrap_or_default();
+        let own = self.file(path, import.level, module);
+        let inner = import.names.iter().filter_map(|name| {
+            let dotted = if module.is_empty() { name.name.to_string() } else { format!("{module}.{}", name.name) };
+            self.file(path, import.level, &dotted)
+        });
+        own.into_iter().chain(inner).collect()
     }
 
     pub(super) fn place(&self, spot: Spot) -> ToolPlace {
@@ -166,23 +193,11 @@ fn lower_first(text: &str) -> String {
 
 fn import_name(import: &StmtImportFrom) -> String {
     let dots = ".".repeat(import.level as usize);
-    format!("{dots}{}", import.module.as_ref().map(|module| module.as_str()).unwrap_or_default())
-}
-
-/// Returns the module that names are imported from, and those of the names that are modules themselves.
-fn files_of(path: &Path, import: &StmtImportFrom) -> Vec<PathBuf> {
-    let module = import.module.as_ref().map(|module| module.as_str()).unwrap_or_default();
-    let own = find_module(path, import.level, module);
-    let inner = import.names.iter().filter_map(|name| {
-        let dotted = if module.is_empty() { name.name.to_string() } else { format!("{module}.{}", name.name) };
-        find_module(path, import.level, &dotted)
-    });
-    own.into_iter().chain(inner).collect()
+    format!("{dots}{}", import.module.as_ref().map(ruff_python_ast::Identifier::as_str).unwrap_or_default())
 }
 
 /// Finds a module's file: beside the importing one, above its packages, or where the dots of a relative import lead.
-fn find_module(path: &Path, level: u32, name: &str) -> Option<PathBuf> {
-    let folder = path.parent()?;
+fn find_module(folder: &Path, level: u32, name: &str) -> Option<PathBuf> {
     let roots: Vec<PathBuf> = if level == 0 {
         let above = folder.ancestors().find(|folder| !folder.join("__init__.py").is_file());
         [Some(folder), above].into_iter().flatten().map(Path::to_path_buf).collect()
@@ -193,9 +208,9 @@ fn find_module(path: &Path, level: u32, name: &str) -> Option<PathBuf> {
         let target = name.split('.').filter(|part| !part.is_empty()).fold(root, |folder, part| folder.join(part));
         let file = target.with_file_name(format!("{}.py", target.file_name()?.to_string_lossy()));
         let package = target.join("__init__.py");
-        if package.is_file() && package != path {
+        if package.is_file() {
             return Some(package);
         }
-        (!name.is_empty() && file.is_file() && file != path).then_some(file)
+        (!name.is_empty() && file.is_file()).then_some(file)
     })
 }

@@ -364,6 +364,11 @@ fn a_windows_file_is_read_as_python_reads_it() {
     assert_eq!(registry.tool("f").unwrap().place.as_ref().unwrap().to_string(), "m.py:3:5");
 }
 
+/// Returns a text with a line for each number after it.
+fn chain(first: &str, count: usize, line: impl Fn(usize) -> String) -> String {
+    (1..=count).fold(first.to_owned(), |text, number| text + &line(number))
+}
+
 #[rstest]
 #[case::parentheses(format!("X = {}1{}\n", "(".repeat(20_000), ")".repeat(20_000)))]
 #[case::lists(format!("X = {}{}\n", "[".repeat(20_000), "]".repeat(20_000)))]
@@ -372,10 +377,13 @@ fn a_windows_file_is_read_as_python_reads_it() {
 #[case::attributes(format!("X = a{}\n", ".b".repeat(100_000)))]
 #[case::unions(format!("@tool\ndef g(x: {}int): 'd'\n", "int | ".repeat(50_000)))]
 #[case::types(format!("@tool\ndef g(x: {}int{}): 'd'\n", "list[".repeat(5_000), "]".repeat(5_000)))]
+#[case::optional(format!("@tool\ndef g(x: {}int{}): 'd'\n", "Optional[".repeat(20_000), "]".repeat(20_000)))]
+#[case::quoted(format!("@tool\ndef g(x: '{}1', y: 'int |{} int'): 'd'\n", "-".repeat(50_000), " int |".repeat(20_000)))]
+#[case::classes(chain("class M0(BaseModel): pass\n", 3_000, |n| format!("class M{n}(M{0}):\n    x: 'M{0}'\n", n - 1)))]
 #[case::unary(format!("X = {}1\n", "-".repeat(50_000)))]
-#[case::blocks((0..90).map(|depth| format!("{}if x:\n", " ".repeat(depth))).collect::<String>() + &" ".repeat(90) + "pass\n")]
-#[case::doubling("X0 = 'aaaaaaaa'\n".to_owned() + &(1..60).map(|n| format!("X{n} = X{0} + X{0}\n", n - 1)).collect::<String>())]
-#[case::doubling_lists("X0 = ['a']\n".to_owned() + &(1..60).map(|n| format!("X{n} = [X{0}, X{0}]\n", n - 1)).collect::<String>())]
+#[case::blocks(chain("", 90, |depth| format!("{}if x:\n", " ".repeat(depth - 1))) + &" ".repeat(90) + "pass\n")]
+#[case::doubling(chain("X0 = 'aaaaaaaa'\n", 59, |n| format!("X{n} = X{0} + X{0}\n", n - 1)))]
+#[case::doubling_lists(chain("X0 = ['a']\n", 59, |n| format!("X{n} = [X{0}, X{0}]\n", n - 1)))]
 #[case::circle("A = B\nB = A\nfrom m import A as C\nclass K(K): pass\n".to_owned())]
 #[case::empty(String::new())]
 #[case::nul("X = 1\u{0}\n".to_owned())]
@@ -399,4 +407,23 @@ fn a_folder_or_file_without_tools_says_what_was_looked_for() {
     assert!(message("tools.yaml").starts_with("tools.yaml is no kind of file that karat reads tools from"));
     assert!(message("gone.py").contains("No such file"));
     assert_eq!(read(&folder, "none.py").names(), [""; 0]);
+}
+
+/// Texts as Python writes and reads them: hundreds of literals, each in its own words.
+#[test]
+fn literals_are_what_python_takes_them_for() {
+    let folder = project(&[("literals.py", &library_module("literals"))]);
+    let made = Command::new("python3")
+        .args(["-B", "-W", "ignore", "literals.py"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let expected: serde_json::Map<String, Value> = serde_json::from_slice(&made.stdout).unwrap();
+    let registry = read(&folder, "m.py");
+    assert_eq!(gaps(&registry), [""; 0]);
+    assert_eq!(registry.tools().len(), 600);
+    for (name, text) in expected {
+        assert_eq!(description(&registry, &name).as_deref(), text.as_str(), "{name}: {:?}", registry.tool(&name));
+    }
 }
