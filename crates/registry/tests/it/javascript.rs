@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use karat_core::registry::{GapKind, Registry, Tool};
-use karat_registry::read_path;
+use karat_registry::{McpServers, read_path};
 use karat_testkit::tools::TestTool;
+use rstest::rstest;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{LIMIT, stdio};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/javascript")
@@ -103,6 +106,34 @@ fn places_are_where_the_definitions_are() {
     assert_eq!(places("search_web"), ("barrel/search.tool.ts:10:33".into(), "barrel/search.tool.ts:12:10".into()));
     assert_eq!(places("roll_dice"), ("barrel/tools.exports.ts:51:32".into(), "barrel/tools.exports.ts:53:16".into()));
     assert_eq!(places("mcp_echo"), ("barrel/server.ts:15:3".into(), "barrel/server.ts:15:21".into()));
+}
+
+/// Real servers, read and asked: what they register is what they list.
+#[rstest]
+#[case::filesystem(TestTool::ServerFilesystem, "index.js", 14)]
+#[case::everything(TestTool::ServerEverything, "server/index.js", 19)]
+#[tokio::test]
+async fn a_server_reads_as_it_answers(#[case] server: TestTool, #[case] file: &str, #[case] tools: usize) {
+    let Some(mut command) = server.command() else { return };
+    let folder = Path::new(&command[1]).parent().unwrap().to_owned();
+    if server == TestTool::ServerFilesystem {
+        command.push(std::env::temp_dir().to_string_lossy().into_owned());
+    }
+    let read = read_path(&folder.join(file), &folder).unwrap();
+    assert_eq!(read.tools().len(), tools, "{:?}", read.names());
+    let servers = McpServers::connect(vec![stdio("server", &command)], LIMIT).await.unwrap();
+    // Some tools are there only for clients that can do something for them.
+    assert!(!servers.registry().tools().is_empty());
+    for listed in servers.registry().tools() {
+        let found = read.tool(&listed.name).unwrap();
+        assert_eq!(found.description_hash(), listed.description_hash(), "{}", listed.name);
+        let properties = |tool: &Tool| tool.input_schema.as_ref().and_then(|schema| schema.get("properties").cloned());
+        assert_eq!(properties(found).map(names_of), properties(listed).map(names_of), "{}", listed.name);
+    }
+}
+
+fn names_of(properties: Value) -> Vec<String> {
+    properties.as_object().unwrap().keys().cloned().collect()
 }
 
 #[test]
