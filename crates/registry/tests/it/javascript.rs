@@ -127,13 +127,13 @@ async fn a_server_reads_as_it_answers(#[case] server: TestTool, #[case] file: &s
     for listed in servers.registry().tools() {
         let found = read.tool(&listed.name).unwrap();
         assert_eq!(found.description_hash(), listed.description_hash(), "{}", listed.name);
-        let properties = |tool: &Tool| tool.input_schema.as_ref().and_then(|schema| schema.get("properties").cloned());
-        assert_eq!(properties(found).map(names_of), properties(listed).map(names_of), "{}", listed.name);
+        assert_eq!(fields(found), fields(listed), "{}", listed.name);
     }
 }
 
-fn names_of(properties: Value) -> Vec<String> {
-    properties.as_object().unwrap().keys().cloned().collect()
+fn fields(tool: &Tool) -> Vec<&String> {
+    let schema = tool.input_schema.as_ref().unwrap();
+    schema["properties"].as_object().unwrap().keys().collect()
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_shows_only_at_run_time_is_unknown_with_its_place() {
     let registry = read(&[
         (
             "tools.exports.ts",
-            r#"import { z } from 'zod';
+            r"import { z } from 'zod';
 import { tool } from 'ai';
 import { dedent } from 'dedent';
 import { base, LIMIT } from 'our-package';
@@ -189,7 +189,7 @@ export const chosen = process.env.A ? environment : getter;
 export const instance = new Weather();
 export const tools = [environment, makeTool('listed'), ...base];
 export default tool({ description: 'nobody knows its name', inputSchema: z.object({}) });
-"#,
+",
         ),
         ("make.ts", "export const makeTool = (name: string) => ({ name, description: 'made' });\n"),
     ]);
