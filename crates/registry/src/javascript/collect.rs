@@ -248,7 +248,7 @@ impl Collector {
                     self.value("default", only, false, 0);
                 }
             }
-            ("registerTool", [name, config, ..]) => {
+            ("registerTool" | "registerToolTask", [name, config, ..]) => {
                 let mut object = match &config.value {
                     Value::Object(config) => config.as_ref().clone(),
                     // Other servers have methods of this name too.

@@ -14,7 +14,7 @@ use super::lower::{Lowering, string};
 use super::syntax::{Binding, Declared, EnumMember, Export, Expr, ExprKind, Imported, Property, Specifier};
 
 /// Methods that give a server a tool.
-pub(super) const REGISTERING: [&str; 3] = ["registerTool", "tool", "addTool"];
+pub(super) const REGISTERING: [&str; 4] = ["registerTool", "registerToolTask", "tool", "addTool"];
 
 /// What a program says of itself.
 pub(super) struct Parts {

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use karat_core::registry::{GapKind, Registry, Tool};
-use karat_registry::read_path;
+use karat_registry::{McpServers, read_path};
 use karat_testkit::tools::TestTool;
+use rstest::rstest;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{LIMIT, stdio};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/javascript")
@@ -105,12 +108,40 @@ fn places_are_where_the_definitions_are() {
     assert_eq!(places("mcp_echo"), ("barrel/server.ts:15:3".into(), "barrel/server.ts:15:21".into()));
 }
 
+/// Real servers, read and asked: what they register is what they list.
+#[rstest]
+#[case::filesystem(TestTool::ServerFilesystem, "index.js", 14)]
+#[case::everything(TestTool::ServerEverything, "server/index.js", 19)]
+#[tokio::test]
+async fn a_server_reads_as_it_answers(#[case] server: TestTool, #[case] file: &str, #[case] tools: usize) {
+    let Some(mut command) = server.command() else { return };
+    let folder = Path::new(&command[1]).parent().unwrap().to_owned();
+    if server == TestTool::ServerFilesystem {
+        command.push(std::env::temp_dir().to_string_lossy().into_owned());
+    }
+    let read = read_path(&folder.join(file), &folder).unwrap();
+    assert_eq!(read.tools().len(), tools, "{:?}", read.names());
+    let servers = McpServers::connect(vec![stdio("server", &command)], LIMIT).await.unwrap();
+    // Some tools are there only for clients that can do something for them.
+    assert!(!servers.registry().tools().is_empty());
+    for listed in servers.registry().tools() {
+        let found = read.tool(&listed.name).unwrap();
+        assert_eq!(found.description_hash(), listed.description_hash(), "{}", listed.name);
+        assert_eq!(fields(found), fields(listed), "{}", listed.name);
+    }
+}
+
+fn fields(tool: &Tool) -> Vec<&String> {
+    let schema = tool.input_schema.as_ref().unwrap();
+    schema["properties"].as_object().unwrap().keys().collect()
+}
+
 #[test]
 fn what_shows_only_at_run_time_is_unknown_with_its_place() {
     let registry = read(&[
         (
             "tools.exports.ts",
-            r#"import { z } from 'zod';
+            r"import { z } from 'zod';
 import { tool } from 'ai';
 import { dedent } from 'dedent';
 import { base, LIMIT } from 'our-package';
@@ -158,7 +189,7 @@ export const chosen = process.env.A ? environment : getter;
 export const instance = new Weather();
 export const tools = [environment, makeTool('listed'), ...base];
 export default tool({ description: 'nobody knows its name', inputSchema: z.object({}) });
-"#,
+",
         ),
         ("make.ts", "export const makeTool = (name: string) => ({ name, description: 'made' });\n"),
     ]);

@@ -72,7 +72,8 @@ fn written(pieces: &[(String, u8)]) -> String {
             match character {
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
-                '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+                '\u{2028}' => out.push_str("\\u2028"),
+                '\u{2029}' => out.push_str("\\u2029"),
                 '\\' => out.push_str("\\\\"),
                 '$' => out.push_str("\\$"),
                 _ if character == quote => out.extend(['\\', character]),
@@ -82,12 +83,13 @@ fn written(pieces: &[(String, u8)]) -> String {
         format!("{quote}{out}{quote}")
     };
     let units = |text: &str| {
-        let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
-        format!("'{units}'")
+        let units: Vec<String> = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        format!("'{}'", units.concat())
     };
     let points = |text: &str| {
-        let points: String = text.chars().map(|character| format!("\\u{{{:x}}}", u32::from(character))).collect();
-        format!("`{points}`")
+        let point = |character| format!("\\u{{{:x}}}", u32::from(character));
+        let points: Vec<String> = text.chars().map(point).collect();
+        format!("`{}`", points.concat())
     };
     let mut parts: Vec<String> = vec!["''".to_owned()];
     for (text, way) in pieces {
@@ -154,8 +156,8 @@ fn hostile_nesting_ends_no_process(#[case] start: &str, #[case] open: &str, #[ca
 #[test]
 fn values_that_double_and_double_are_given_up() {
     let doubling = |first: &str, next: &dyn Fn(usize) -> String| {
-        let steps: String = (1..60).map(|step| format!("const v{step} = {};\n", next(step - 1))).collect();
-        format!("import {{ z }} from 'zod';\nconst v0 = {first};\n{steps}")
+        let steps: Vec<String> = (1..60).map(|step| format!("const v{step} = {};\n", next(step - 1))).collect();
+        format!("import {{ z }} from 'zod';\nconst v0 = {first};\n{}", steps.concat())
     };
     let texts = doubling("'x'", &|last| format!("v{last} + v{last}"));
     assert_eq!(description(&texts, "v59"), None);
