@@ -44,20 +44,32 @@ pub(super) struct Locator<'t> {
     text: &'t str,
     /// For each list, by where it begins, the beginnings of its first elements.
     elements: HashMap<usize, Vec<usize>>,
+    /// A map of many tools is walked once too.
+    members: Members,
+}
+
+/// The members of the outermost object, as far as it was walked.
+#[derive(Default)]
+struct Members {
+    /// For each name, its key and where its value begins.
+    found: HashMap<String, (Range<usize>, usize)>,
+    /// Where the next key is, once the walk has begun.
+    next: Option<usize>,
 }
 
 impl<'t> Locator<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, elements: HashMap::new() }
+        Self { text, elements: HashMap::new(), members: Members::default() }
     }
 
     pub(super) fn locate(&mut self, pointer: &str) -> Option<Located> {
         let mut scanner = Scanner { text: self.text.as_bytes(), at: 0 };
         scanner.skip_space();
         let mut found = Located { key: None, value: 0..0 };
-        for segment in pointer.split('/').skip(1) {
+        for (depth, segment) in pointer.split('/').skip(1).enumerate() {
             let wanted = segment.replace("~1", "/").replace("~0", "~");
             found.key = match scanner.peek()? {
+                b'{' if depth == 0 => Some(scanner.enter_known_member(self.text, &wanted, &mut self.members)?),
                 b'{' => Some(scanner.enter_member(self.text, &wanted)?),
                 b'[' => {
                     let known = self.elements.entry(scanner.at).or_default();
@@ -158,6 +170,41 @@ impl Scanner<'_> {
         }
     }
 
+    /// Enters a member as [`Self::enter_member`] does, and remembers all that are passed.
+    fn enter_known_member(&mut self, text: &str, wanted: &str, members: &mut Members) -> Option<Range<usize>> {
+        if let Some((key, value)) = members.found.get(wanted) {
+            self.at = *value;
+            return Some(key.clone());
+        }
+        match members.next {
+            Some(next) => self.at = next,
+            None => self.step(),
+        }
+        while self.peek()? == b'"' {
+            let start = self.at;
+            self.skip_string()?;
+            let key = start..self.at;
+            self.skip_space();
+            self.step();
+            let value = self.at;
+            let name: String = serde_json::from_str(&text[key.clone()]).ok()?;
+            self.skip_value()?;
+            self.skip_space();
+            if self.peek()? == b',' {
+                self.step();
+            }
+            members.next = Some(self.at);
+            let is_wanted = name == wanted;
+            // Of several members of one name the first is meant, as everywhere here.
+            members.found.entry(name).or_insert_with(|| (key.clone(), value));
+            if is_wanted {
+                self.at = value;
+                return Some(key);
+            }
+        }
+        None
+    }
+
     /// Steps over one value without recursion, whatever its depth.
     fn skip_value(&mut self) -> Option<()> {
         let mut depth = 0_usize;
@@ -209,6 +256,17 @@ mod tests {
         assert_eq!(&TEXT[found.value], value);
     }
 
+    /// One that has walked the text already finds the same as a new one, in any order.
+    #[test]
+    fn what_is_remembered_is_what_is_there() {
+        let text = r#"{"b": {"x": 1}, "a": 2, "b": 3, "c": [4, {"a": 5}]}"#;
+        let mut locator = Locator::new(text);
+        for pointer in ["/a", "/c/1/a", "/b/x", "/nope", "/b", "/c/1/a", "/a", "/nope", ""] {
+            assert_eq!(locator.locate(pointer), locate(text, pointer), "{pointer}");
+        }
+        assert_eq!(&text[locate(text, "/b").expect("there").value], r#"{"x": 1}"#);
+    }
+
     #[rstest]
     #[case("/a/9")]
     #[case("/a/2/0")]
@@ -258,8 +316,10 @@ mod tests {
                 .expect("serializes");
             let mut all = Vec::new();
             pointers(&value, String::new(), &mut all);
+            let mut locator = Locator::new(&text);
             for pointer in all {
                 let found = locate(&text, &pointer).expect("located");
+                prop_assert_eq!(locator.locate(&pointer), Some(found.clone()));
                 let read: Value = serde_json::from_str(&text[found.value]).expect("a value");
                 prop_assert_eq!(Some(&read), value.pointer(&pointer));
             }
