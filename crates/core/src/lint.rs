@@ -101,6 +101,8 @@ pub struct LintContext<'c> {
 pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     let mut lints = Vec::new();
     let mut prompts: HashMap<String, &str> = HashMap::new();
+    // Cases of one file name the same tools again and again.
+    let mut suggestions: HashMap<&str, String> = HashMap::new();
     for (index, case) in file.cases.iter().enumerate() {
         let mut linter = Linter { file, case, index, lints: &mut lints };
         linter.routing();
@@ -113,7 +115,7 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         linter.golden_fields();
         linter.id_form();
         if let Some(registry) = context.registry {
-            linter.unknown_tools(registry);
+            linter.unknown_tools(registry, &mut suggestions);
         }
         let prompt = case.input.message.trim().to_lowercase();
         match prompts.get(&prompt) {
@@ -129,14 +131,14 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     lints
 }
 
-struct Linter<'l> {
-    file: &'l EvalFile,
-    case: &'l Case,
+struct Linter<'f, 'l> {
+    file: &'f EvalFile,
+    case: &'f Case,
     index: usize,
     lints: &'l mut Vec<Lint>,
 }
 
-impl Linter<'_> {
+impl<'f> Linter<'f, '_> {
     fn add(&mut self, rule: Rule, pointer: &str, message: String) {
         self.lints.push(Lint {
             rule,
@@ -319,12 +321,17 @@ impl Linter<'_> {
         }
     }
 
-    fn unknown_tools(&mut self, registry: &Registry) {
-        for (pointer, tool) in named_tools(&self.case.expect) {
+    fn unknown_tools(&mut self, registry: &Registry, suggestions: &mut HashMap<&'f str, String>) {
+        let suggest = |tool: &str| {
+            let near = crate::source::nearest(tool, &registry.names());
+            near.map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"))
+        };
+        let case = self.case;
+        for (pointer, tool) in named_tools(&case.expect) {
             if registry.tool(tool).is_none() {
-                let near = crate::source::nearest(tool, &registry.names())
-                    .map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
-                self.add(Rule::UnknownTool, &pointer, format!("the registry has no tool '{tool}'{near}"));
+                let near = suggestions.entry(tool).or_insert_with(|| suggest(tool));
+                let message = format!("the registry has no tool '{tool}'{near}");
+                self.add(Rule::UnknownTool, &pointer, message);
             }
         }
     }

@@ -6,12 +6,14 @@
 mod decode;
 mod json;
 mod locate;
+mod nearest;
 mod place;
 
 pub use decode::{
-    ObjectReader, Path, Problem, Problems, Subject, nearest, read_array, read_bool, read_count, read_object_map,
+    ObjectReader, Path, Problem, Problems, Subject, read_array, read_bool, read_count, read_object_map,
     read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word, type_name,
 };
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
+pub use nearest::nearest;
 pub use place::{Finding, Place, Position};
