@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::nearest::nearest;
+
 /// Whether a problem is with a member's key or with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
@@ -174,25 +176,6 @@ impl<'v> ObjectReader<'v> {
     }
 }
 
-/// Returns the known word that is nearest to `word`, if one is near at all.
-pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    let word = word.to_lowercase();
-    let length = word.chars().count();
-    known
-        .iter()
-        .filter_map(|candidate| {
-            let limit = (candidate.len().max(word.len()) / 3).max(1);
-            // As far apart as their lengths at least: a very long word is not compared, which would take minutes.
-            if candidate.chars().count().abs_diff(length) > limit {
-                return None;
-            }
-            let distance = strsim::damerau_levenshtein(&word, &candidate.to_lowercase());
-            (distance <= limit).then_some((distance, *candidate))
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -319,20 +302,4 @@ pub fn read_string_map(value: &Value, path: &Path<'_>, problems: &mut Problems) 
     // Every entry is read, so that every entry's problem is found.
     let entries: Vec<Option<(String, String)>> = map.iter().map(read).collect();
     entries.into_iter().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case("responseContain", Some("responseContains"))]
-    #[case("toolCalled", Some("toolsCalled"))]
-    #[case("TOOLSCALLED", Some("toolsCalled"))]
-    #[case("zebra", None)]
-    fn nearest_known_key(#[case] word: &str, #[case] expected: Option<&str>) {
-        assert_eq!(nearest(word, &["toolsCalled", "responseContains", "maxTokens"]), expected);
-    }
 }

@@ -8,14 +8,15 @@ mod edit;
 mod json;
 mod layout;
 mod locate;
+mod nearest;
 mod place;
 
 pub use decode::{
-    ObjectReader, Path, Problem, Problems, Subject, nearest, pointer_key, read_array, read_bool, read_count,
-    read_object_map, read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word,
-    type_name,
+    ObjectReader, Path, Problem, Problems, Subject, pointer_key, read_array, read_bool, read_count, read_object_map,
+    read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word, type_name,
 };
 pub use edit::{EditError, JsonText, Side};
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
+pub use nearest::nearest;
 pub use place::{Finding, Place, Position, locate_values};
