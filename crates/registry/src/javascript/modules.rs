@@ -20,7 +20,7 @@ use crate::source::shown;
 pub(super) struct Modules {
     base: PathBuf,
     list: Vec<Rc<Module>>,
-    /// None for a file that could not be read, which was said once.
+    /// By the path as it was named, and by the real one; none for a file that could not be read, which was said once.
     by_path: HashMap<PathBuf, Option<ModuleId>>,
     pub gaps: Vec<Gap>,
 }
@@ -76,6 +76,7 @@ impl Modules {
                 let (Export::From { specifier, .. } | Export::All { specifier }) = export else { continue };
                 if let Resolution::File(path) = resolve(&module.path, &specifier.text)
                     && asked.insert(path.clone())
+                    && !self.by_path.contains_key(&path)
                     && !self.by_path.contains_key(&key(&path))
                 {
                     paths.push(path);
@@ -101,7 +102,12 @@ impl Modules {
     }
 
     fn load_with(&mut self, path: &Path, read: fn(&Path, &str) -> Result<Module, Failure>) -> Option<ModuleId> {
+        if let Some(&known) = self.by_path.get(path) {
+            return known;
+        }
+        // The same file by another way.
         if let Some(&known) = self.by_path.get(&key(path)) {
+            self.by_path.insert(path.to_owned(), known);
             return known;
         }
         let name = shown(path, &self.base);
@@ -122,6 +128,7 @@ impl Modules {
             }
         };
         self.by_path.insert(key(path), id);
+        self.by_path.insert(path.to_owned(), id);
         id
     }
 }
