@@ -382,7 +382,6 @@ fn with_source(more: &str) -> TempProject {
 }
 
 #[test]
-#[ignore = "waits for the reader of TypeScript"]
 fn what_shows_only_when_run_is_told_and_is_no_change() {
     let project = with_source("");
     let output = project.run(["tools"]);
@@ -404,7 +403,6 @@ fn what_shows_only_when_run_is_told_and_is_no_change() {
 }
 
 #[test]
-#[ignore = "waits for the reader of TypeScript"]
 fn a_broken_part_is_told_and_nothing_is_locked() {
     let project = with_source("export * from './broken';").file("tools/broken.ts", "export const = {");
     let output = project.run(["tools"]);
@@ -419,7 +417,6 @@ fn a_broken_part_is_told_and_nothing_is_locked() {
 }
 
 #[test]
-#[ignore = "waits for the reader of TypeScript"]
 fn what_may_be_hidden_is_not_gone() {
     let project = with_source("");
     assert_eq!(project.run(["tools", "lock"]).code, Some(0));

@@ -286,7 +286,7 @@ fn a_folder_gives_the_tools_of_its_tool_files() {
     assert_eq!(registry.names(), ["a", "b", "c", "d", "e"]);
     insta::assert_snapshot!(unknown(&registry), @"Broken at tools/broken.tool.ts:1:17: the syntax is wrong: expected `}` but found `EOF`");
     let error = read_path(&folder.path().join("empty"), folder.path()).unwrap_err();
-    assert!(error.to_string().contains("no tool files"), "{error}");
+    assert!(error.to_string().contains("nothing to read tools from"), "{error}");
     let missing = read_path(&folder.path().join("none.ts"), folder.path()).unwrap_err();
     assert!(missing.to_string().contains("No such file"), "{missing}");
 }
