@@ -11,12 +11,14 @@ mod response;
 mod routing;
 mod schema;
 mod tally;
+mod vacuity;
 
 use std::ops::ControlFlow;
 
 pub use field::Field;
 pub use schema::compile_schema;
 pub use tally::{Failure, Verdict};
+pub use vacuity::can_fail;
 
 use crate::case::Case;
 use crate::registry::Registry;

@@ -49,7 +49,7 @@ impl RegressionEditor {
     pub fn add(&mut self, case: &Value) -> Result<(), RegressionEditError> {
         let id = case.get("id").and_then(Value::as_str).unwrap_or_default();
         self.json.append("/cases", case)?;
-        self.seal_one(id, &canonical_hash(case))?;
+        self.add_hashes(&Map::from_iter([(id.to_owned(), json!(canonical_hash(case)))]))?;
         Ok(())
     }
 
@@ -74,14 +74,15 @@ impl RegressionEditor {
     pub fn seal(&mut self) -> Result<Vec<String>, RegressionEditError> {
         let tree = self.tree();
         let file = self.file()?;
-        let mut sealed = Vec::new();
-        for (case, raw) in file.cases.iter().zip(raw_cases(&tree)) {
-            if is_regression(&file, case) && tree.pointer(&hash_pointer(&case.id)).is_none() {
-                self.seal_one(&case.id, &canonical_hash(raw))?;
-                sealed.push(case.id.clone());
-            }
+        let is_open = |id: &str| tree.pointer(&hash_pointer(id)).is_none();
+        let open = file.cases.iter().zip(raw_cases(&tree)).filter(|(case, _)| is_regression(&file, case));
+        let open = open.filter(|(case, _)| is_open(&case.id));
+        let hashes: Map<String, Value> =
+            open.map(|(case, raw)| (case.id.clone(), json!(canonical_hash(raw)))).collect();
+        if !hashes.is_empty() {
+            self.add_hashes(&hashes)?;
         }
-        Ok(sealed)
+        Ok(hashes.into_iter().map(|(id, _)| id).collect())
     }
 
     /// Returns the file as it would be read now.
@@ -102,15 +103,14 @@ impl RegressionEditor {
         parse(self.json.text()).unwrap_or_default()
     }
 
-    fn seal_one(&mut self, id: &str, hash: &str) -> Result<(), EditError> {
+    fn add_hashes(&mut self, hashes: &Map<String, Value>) -> Result<(), EditError> {
         let is_there = |pointer: &str| {
             locate(self.json.text(), pointer).is_some_and(|found| self.json.text()[found.value].starts_with('{'))
         };
-        let hashes = json!({ id: hash });
         if is_there("/metadata/caseHashes") {
-            self.json.insert("/metadata/caseHashes", id, &json!(hash), Side::Last)
+            self.json.insert_all("/metadata/caseHashes", hashes)
         } else if is_there("/metadata") {
-            self.set("/metadata", "caseHashes", &hashes, Side::Last)
+            self.set("/metadata", "caseHashes", &json!(hashes), Side::Last)
         } else {
             self.set("", "metadata", &json!({ "caseHashes": hashes }), Side::First)
         }

@@ -3,10 +3,13 @@
 mod archive;
 mod edit;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::case::{Case, Difficulty, EvalFile, Tier};
 use crate::registry::same_name;
+use crate::source::parse;
 use crate::token::holds_snapshot_token;
 
 pub use archive::{Archive, ArchiveSchema, ArchivedCase, archive_name};
@@ -14,6 +17,9 @@ pub use edit::{RegressionEditError, RegressionEditor};
 
 /// What the description of a regression case begins with.
 const DESCRIPTION_BEGIN: &str = "regression — ";
+
+/// What the id of a regression case begins with.
+const ID_BEGIN: &str = "rg-";
 
 /// A case that is to be made.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -63,14 +69,48 @@ pub fn slug(tool: &str) -> String {
     tool.replace('_', "-")
 }
 
+/// The highest number that is counted on from; a higher one is somebody's joke or mistake.
+const HIGHEST_NUMBER: u64 = 999_999_999;
+
 /// Returns the id of a tool's next case: none that was ever given out is given out again.
 pub fn next_id<'i>(tool: &str, taken: impl IntoIterator<Item = &'i str>) -> String {
     let number = |id: &str| {
-        let (of, number) = id.strip_prefix("rg-")?.rsplit_once('-')?;
+        let (of, number) = id.strip_prefix(ID_BEGIN)?.rsplit_once('-')?;
         same_name(of, tool).then(|| number.parse::<u64>().ok()).flatten()
     };
-    let highest = taken.into_iter().filter_map(number).max().unwrap_or_default();
-    format!("rg-{}-{:03}", slug(tool), highest + 1)
+    let taken: BTreeSet<u64> = taken.into_iter().filter_map(number).collect();
+    let highest = taken.range(..=HIGHEST_NUMBER).next_back().copied().unwrap_or_default();
+    let next = (highest + 1..).find(|number| !taken.contains(number)).unwrap_or(u64::MAX);
+    format!("{ID_BEGIN}{}-{next:03}", slug(tool))
+}
+
+/// Returns all ids of regression cases that a file names, also in hashes; it may be invalid, or no JSON.
+pub fn named_ids(bytes: &[u8]) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut ids = BTreeSet::new();
+    match parse(text.strip_prefix('\u{feff}').unwrap_or(&text)) {
+        Ok(value) => take_ids(&value, &mut ids),
+        Err(_) => text.split('"').for_each(|text| take_id(text, &mut ids)),
+    }
+    ids
+}
+
+fn take_ids(value: &Value, ids: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => take_id(text, ids),
+        Value::Array(items) => items.iter().for_each(|item| take_ids(item, ids)),
+        Value::Object(map) => map.iter().for_each(|(key, item)| {
+            take_id(key, ids);
+            take_ids(item, ids);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn take_id(text: &str, ids: &mut BTreeSet<String>) {
+    if text.starts_with(ID_BEGIN) {
+        ids.insert(text.to_owned());
+    }
 }
 
 /// Returns the keys of an expectation that hold a value of the volatile source.
@@ -98,8 +138,18 @@ mod tests {
     #[case(&["rg-get-weather-001", "rg-get_weather-007", "gs-get-weather-099", "rg-get-weather-x"], "rg-get-weather-008")]
     #[case(&["rg-get-weather-now-044"], "rg-get-weather-001")]
     #[case(&["rg-get-weather-999"], "rg-get-weather-1000")]
+    #[case(&["rg-get-weather-18446744073709551615", "rg-get-weather-99999999999999999999"], "rg-get-weather-001")]
+    #[case(&["rg-get-weather-999999999", "rg-get-weather-1000000000"], "rg-get-weather-1000000001")]
     fn ids_go_on(#[case] taken: &[&str], #[case] expected: &str) {
         assert_eq!(next_id("get_weather", taken.iter().copied()), expected);
+    }
+
+    #[rstest]
+    #[case::valid(r#"{"metadata": {"caseHashes": {"rg-t-001": ""}}, "cases": [{"id": "rg-\u00fc-002"}, {"id": "gs-t-1"}]}"#, &["rg-t-001", "rg-ü-002"])]
+    #[case::broken(r#"{"cases": [{"id": "rg-t-003", }"#, &["rg-t-003"])]
+    #[case::marked("\u{feff}[\"rg-t-004\"]", &["rg-t-004"])]
+    fn ids_are_found_in_whatever_a_file_holds(#[case] text: &str, #[case] expected: &[&str]) {
+        assert_eq!(named_ids(text.as_bytes()), expected.iter().map(|id| (*id).to_owned()).collect());
     }
 
     #[test]

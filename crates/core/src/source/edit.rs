@@ -3,9 +3,10 @@
 //! What is inserted is laid out as its neighbours are: the same indentation and line ends, on one line where they are
 //! on one line. A line that grows too wide is opened, one child on a line, from the outside in.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::layout::{Layout, WIDEST_LINE, holds_object, indent_at, line_start};
 use super::locate::{Located, children, locate};
@@ -77,6 +78,38 @@ impl JsonText {
             return Err(EditError::KeyTaken { pointer: object.to_owned(), key: key.to_owned() });
         }
         self.insert_child(object, &New { key: Some(key), value, side })
+    }
+
+    /// Adds members to the end of the object at a JSON pointer, as [`JsonText::insert`] does one after the other.
+    pub fn insert_all(&mut self, object: &str, members: &Map<String, Value>) -> Result<(), EditError> {
+        let mut rest = members.iter();
+        while let Some((key, value)) = rest.next() {
+            self.insert(object, key, value, Side::Last)?;
+            let all = children(&self.text, self.container(object, b'{', "object")?.start);
+            // Once each member has a line, or all are on one for ever, nothing more is decided, and many go in at once.
+            let [.., before, last] = all.as_slice() else { continue };
+            let separator = &self.text[before.value.end..start(last)];
+            if !separator.contains('\n') && !self.is_single_line() {
+                continue;
+            }
+            let taken: HashSet<String> =
+                all.iter().filter_map(|child| serde_json::from_str(&self.text[child.key.clone()?]).ok()).collect();
+            if let Some((key, _)) = rest.clone().find(|(key, _)| taken.contains(*key)) {
+                return Err(EditError::KeyTaken { pointer: object.to_owned(), key: key.clone() });
+            }
+            let indent = separator.rsplit('\n').next().unwrap_or_default();
+            let lines: String = rest
+                .map(|(key, value)| match value {
+                    Value::Array(_) | Value::Object(_) if separator.contains('\n') => {
+                        format!("{separator}{}", self.layout.lines(Some(key), value, indent))
+                    }
+                    _ => format!("{separator}{}", self.layout.one_line(Some(key), value)),
+                })
+                .collect();
+            self.text.insert_str(last.value.end, &lines);
+            break;
+        }
+        Ok(())
     }
 
     /// Adds an element to the end of the list at a JSON pointer.

@@ -33,6 +33,23 @@ fn appends_as_the_neighbours_are(#[case] text: &str, #[case] list: &str, #[case]
 }
 
 #[rstest]
+#[case::lines("{\n  \"h\": {\n    \"a\": \"1\"\n  }\n}\n")]
+#[case::empty("{\n  \"h\": {}\n}\n")]
+#[case::one_line("{\n  \"h\": { \"a\": \"1\" }\n}\n")]
+#[case::compact(r#"{"h":{"a":"1"},"i":[]}"#)]
+#[case::returns("{\r\n\t\"h\": {\r\n\t\t\"a\": \"1\"\r\n\t}\r\n}")]
+fn many_members_are_inserted_as_one_after_the_other(#[case] text: &str) {
+    let members: Map<String, Value> =
+        (0..40).map(|number| (format!("rg-t-{number:03}"), json!("0123456789ab"))).collect();
+    let one_by_one =
+        edited(text, |json| members.iter().try_for_each(|(key, value)| json.insert("/h", key, value, Side::Last)));
+    assert_eq!(edited(text, |json| json.insert_all("/h", &members)), one_by_one);
+    let taken = Map::from_iter([("x".to_owned(), json!(1)), ("y".to_owned(), json!(1)), ("a".to_owned(), json!(1))]);
+    let mut json = JsonText::read(r#"{"h": {"a": 1}}"#).expect("JSON");
+    assert!(matches!(json.insert_all("/h", &taken), Err(EditError::KeyTaken { .. })));
+}
+
+#[rstest]
 #[case::empty_file("{}\n", "{\n  \"new\": {\n    \"overlaps\": [\"b\"]\n  }\n}\n")]
 #[case::sibling_on_one_line(
     "{\n    \"a\": {\"overlaps\": [\"c\"]}\n}",

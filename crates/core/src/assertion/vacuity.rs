@@ -1,0 +1,84 @@
+//! Whether a case can fail at all.
+
+use super::{Evidence, Mode, Strictness, judge};
+use crate::case::{Case, Expectation, ToolsCalledMatch};
+use crate::token::TokenSources;
+use crate::tokenizer::Tokenizer;
+use crate::trace::Trace;
+
+/// Tells whether some answer could fail the case: an expectation of which no check runs, or only such that hold of
+/// every answer, shows nothing.
+pub fn can_fail(case: &Case) -> bool {
+    let expect = without_hollow(&case.expect);
+    if expect.max_tokens.is_some() {
+        // No need to load a vocabulary for that.
+        return true;
+    }
+    let evidence = Evidence {
+        case: &Case { expect, ..case.clone() },
+        trace: &Trace::default(),
+        mode: Mode::Endpoint,
+        tokens: &TokenSources::default(),
+        registry: None,
+        tokenizer: Tokenizer::default(),
+    };
+    let verdict = judge(evidence, Strictness { all_failures: true, fail_vacuous: false });
+    // A check that has nothing to look at in an empty answer has something in another.
+    verdict.assertions_run + verdict.assertions_skipped > 0
+}
+
+/// Takes out what holds of every answer.
+fn without_hollow(expect: &Expectation) -> Expectation {
+    let mut expect = expect.clone();
+    if let Some(texts) = &mut expect.response_contains {
+        texts.retain(|text| !text.is_empty());
+    }
+    if let Some(groups) = &mut expect.response_contains_any {
+        groups.retain(|group| !group.is_empty() && group.iter().all(|text| !text.is_empty()));
+    }
+    let asks_for_part =
+        matches!(expect.tools_called_match, Some(ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes));
+    if asks_for_part && expect.tools_called.as_ref().is_some_and(Vec::is_empty) {
+        expect.tools_called = None;
+    }
+    expect.min_tool_calls = expect.min_tool_calls.filter(|least| *least > 0);
+    expect.min_length = expect.min_length.filter(|least| *least > 0);
+    expect
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::case::{EvalFile, Origin};
+
+    #[rstest]
+    #[case(json!({}), false)]
+    #[case(json!({"noToolErrors": false}), false)]
+    #[case(json!({"noToolErrors": true}), true)]
+    #[case(json!({"responseNonEmpty": false, "toolArgsValid": false}), false)]
+    #[case(json!({"toolArgsValid": true}), true)]
+    #[case(json!({"responseContainsAny": []}), false)]
+    #[case(json!({"responseContainsAny": [[]]}), false)]
+    #[case(json!({"responseContainsAny": [["rain", ""]]}), false)]
+    #[case(json!({"responseContainsAny": [["rain"]]}), true)]
+    #[case(json!({"responseContains": [""]}), false)]
+    #[case(json!({"responseContains": ["{{seed:city}}"]}), true)]
+    #[case(json!({"toolsNotCalled": []}), false)]
+    #[case(json!({"toolsCalled": []}), true)]
+    #[case(json!({"toolsCalled": [], "toolsCalledMatch": "includes"}), false)]
+    #[case(json!({"toolOrder": [["a", "b"]]}), true)]
+    #[case(json!({"toolParams": []}), false)]
+    #[case(json!({"minToolCalls": 0, "minLength": 0}), false)]
+    #[case(json!({"maxToolCalls": 0}), true)]
+    #[case(json!({"maxTokens": 9}), true)]
+    #[case(json!({"maxCostUsd": 1}), true)]
+    #[case(json!({"numbersGrounded": true}), true)]
+    fn what_can_fail(#[case] expect: Value, #[case] expected: bool) {
+        let file = json!([{"id": "a", "input": {"message": "m"}, "expect": expect}]).to_string();
+        let file = EvalFile::read(file.as_bytes(), Origin { file_name: "t.labeled.json" }).expect("valid");
+        assert_eq!(can_fail(&file.cases[0]), expected);
+    }
+}
