@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use karat_core::case::Tier;
+use karat_core::regression::ARCHIVE_ENDING;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -41,9 +42,28 @@ fn default_folder(settings: &Settings) -> PathBuf {
 
 /// Finds the eval files that are meant as [`discover`] does, where it is no mistake that there are none.
 pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) -> Result<Vec<EvalPath>, Failure> {
+    walk(paths, settings, here, Wanted::EvalFiles)
+}
+
+/// Finds the archives of regression cases in the folders in which eval files are looked for.
+pub(crate) fn discover_archives(paths: &[PathBuf], settings: &Settings, here: &Path) -> Result<Vec<EvalPath>, Failure> {
+    let folders: Vec<PathBuf> = paths.iter().filter(|path| here.join(path).is_dir()).cloned().collect();
+    if folders.is_empty() && !paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    walk(&folders, settings, here, Wanted::Archives)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    EvalFiles,
+    Archives,
+}
+
+fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> Result<Vec<EvalPath>, Failure> {
     let default = [default_folder(settings)];
     let is_default = paths.is_empty();
-    let mut walker = Walker { settings, here, found: Vec::new(), seen: BTreeSet::new() };
+    let mut walker = Walker { settings, here, wanted, found: Vec::new(), seen: BTreeSet::new() };
     for path in if is_default { &default } else { paths } {
         let full = here.join(path);
         if full.is_dir() {
@@ -68,6 +88,7 @@ fn is_glob(path: &Path) -> bool {
 struct Walker<'w> {
     settings: &'w Settings,
     here: &'w Path,
+    wanted: Wanted,
     found: Vec<EvalPath>,
     seen: BTreeSet<PathBuf>,
 }
@@ -100,6 +121,12 @@ impl Walker<'_> {
     /// Adds a file that nobody named if it is an eval file: by its name, or else by what is in it.
     fn add_eval_file(&mut self, path: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if self.wanted == Wanted::Archives {
+            if name.ends_with(ARCHIVE_ENDING) {
+                self.add(path);
+            }
+            return;
+        }
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         if Tier::from_file_name(&name).is_some() || is_json && looks_like_eval_file(path) {
             self.add(path);
@@ -136,7 +163,7 @@ impl Walker<'_> {
 }
 
 /// Tells whether a file has cases.
-fn looks_like_eval_file(path: &Path) -> bool {
+pub(crate) fn looks_like_eval_file(path: &Path) -> bool {
     let value: Option<Value> =
         std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
     let is_case = |value: &Value| {

@@ -8,6 +8,7 @@ mod config;
 mod confusion;
 mod diagnostic;
 mod discover;
+mod edit_lock;
 mod environment;
 mod failure;
 mod interrupt;

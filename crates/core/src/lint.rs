@@ -30,6 +30,7 @@ pub enum Rule {
     EditedRegression,
     RemovedRegression,
     UnsealedRegression,
+    ArchivedRegression,
     FewProofValues,
     ProofEchoesPrompt,
     AmbiguousWithoutSets,
@@ -66,6 +67,7 @@ impl Rule {
             Rule::EditedRegression => "edited-regression",
             Rule::RemovedRegression => "removed-regression",
             Rule::UnsealedRegression => "unsealed-regression",
+            Rule::ArchivedRegression => "archived-regression",
             Rule::FewProofValues => "few-proof-values",
             Rule::ProofEchoesPrompt => "proof-echoes-prompt",
             Rule::AmbiguousWithoutSets => "ambiguous-without-sets",
@@ -115,7 +117,7 @@ pub struct LintContext<'c> {
     pub routing_only: bool,
     /// The cases as they stand in the file, where edits are to be found.
     pub raw_cases: Option<&'c [Value]>,
-    /// The ids of the cases in the file's archive, where removed cases are to be found.
+    /// The ids of the cases in the file's archive; none where it could not be read, so that nothing is known of them.
     pub archived: Option<&'c BTreeSet<String>>,
 }
 
@@ -131,6 +133,7 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         linter.hollow_values();
         linter.difficulty();
         linter.regression(context.raw_cases);
+        linter.archived(context.archived);
         linter.tokens();
         linter.stubs(context.routing_only);
         linter.golden_fields();
@@ -279,9 +282,22 @@ impl Linter<'_> {
             );
             self.add(Rule::EditedRegression, "", message);
         }
-        if hashes.is_some() && written.is_none() && is_regression(self.file, self.case) {
+        // A file that was never sealed is left alone; a case with a history once had a hash, or should have one.
+        let has_history = self.case.created_at.is_some() || self.case.bug_ref.is_some();
+        if (hashes.is_some() || has_history) && written.is_none() && is_regression(self.file, self.case) {
             let message = "'caseHashes' lacks this case, so that an edit of it is not found: run 'karat regress seal'";
             self.add(Rule::UnsealedRegression, "/id", message.to_owned());
+        }
+    }
+
+    fn archived(&mut self, archived: Option<&BTreeSet<String>>) {
+        let id = &self.case.id;
+        if is_regression(self.file, self.case) && archived.is_some_and(|archived| archived.contains(id)) {
+            let message = format!(
+                "this case is in the archive too, so archiving it was interrupted or undone: run 'karat regress \
+                 archive {id}' again"
+            );
+            self.add(Rule::ArchivedRegression, "/id", message);
         }
     }
 

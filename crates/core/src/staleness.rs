@@ -95,6 +95,21 @@ impl Staleness {
         }
     }
 
+    /// Says how the suite is brought up to date, where it is out of date.
+    pub fn renewal(&self) -> Option<String> {
+        let (key, current) = match self {
+            Staleness::DescriptionChanged { current, .. } => ("descriptionHash", format!("\"{current}\"")),
+            Staleness::RegistryGrown { current, .. } => ("registrySize", current.to_string()),
+            Staleness::MajorVersionChanged { current, .. } => ("toolVersion", format!("\"{current}\"")),
+            Staleness::OverlapMapChanged { current, .. } => ("overlapMapVersion", format!("\"{current}\"")),
+            Staleness::NoRegistry { .. }
+            | Staleness::ToolMissing { .. }
+            | Staleness::ToolUnseen { .. }
+            | Staleness::DescriptionUnknown { .. } => return None,
+        };
+        Some(format!("look the cases over, then set '{key}' to {current}"))
+    }
+
     /// Returns the line of the console summary.
     pub fn console_line(&self) -> String {
         match self {

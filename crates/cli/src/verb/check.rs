@@ -1,5 +1,6 @@
 //! `karat check`: what is invalid or likely wrong, without asking the agent.
 
+mod archives;
 mod eval_files;
 mod issue;
 mod overlaps;
@@ -67,6 +68,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         reporter.file(cases);
         reporter.add(issues)?;
     }
+    reporter.add(archives::check(&paths, &args.paths, &settings)?)?;
     if let (Some(map), Some(uncovered)) = (&overlaps, &files.uncovered) {
         let unjudged = if !is_whole_project(&args.paths, &settings.root, &environment.current_dir) {
             Some("only a part of the eval files was checked")

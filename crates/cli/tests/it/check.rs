@@ -37,6 +37,7 @@ fn findings_stand_in_their_source() {
      2 │  "metadata": {
        ·  ──────────
        ╰────
+      help: look the cases over, then set 'toolVersion' to "2.0.0"
 
       ⚠ ls-get-weather-1: ids of labeled cases look like 'ls-get-weather-001'
       │ (id-form)

@@ -22,6 +22,7 @@ mod model;
 mod overlap;
 mod recordings;
 mod regress;
+mod regress_guard;
 mod rubrics;
 mod run;
 mod secrets;

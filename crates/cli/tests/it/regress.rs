@@ -68,9 +68,6 @@ fn a_case_is_added_to_a_new_file() {
     {
       "metadata": {
         "toolName": "get_weather",
-        "toolVersion": "1.2.0",
-        "descriptionHash": "[HASH]",
-        "registrySize": 2,
         "generatedAt": "[NOW]",
         "generatedBy": "karat regress",
         "tier": "regression",
@@ -418,8 +415,8 @@ fn an_invalid_case_is_shown_and_nothing_is_written() {
     ----- stderr -----
       × rg-get-weather-001: 'responseMatches'[0] is not a regular expression:
       │ unterminated capturing group
-        ╭─[evals/get-weather.regression.json:25:29]
-     25 │         "responseMatches": ["("]
+        ╭─[evals/get-weather.regression.json:22:29]
+     22 │         "responseMatches": ["("]
         ·                             ───
         ╰────
     error: the new case is invalid, so nothing was written
@@ -428,7 +425,7 @@ fn an_invalid_case_is_shown_and_nothing_is_written() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the case expects nothing, so it would always pass
+    error: the case expects nothing that an answer could fail, so it would always pass
     hint: say what must be true with --tools-called, --response-contains and the like; see --help
     ");
     insta::assert_snapshot!(with(&["--response-contains", "{{snapshot:x}}"]).filtered(), @"

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::canonical::canonical_hash;
 use crate::source::{
     EditError, Finding, JsonText, ObjectReader, Path, Problems, SyntaxError, parse, read_array, read_object_map,
     read_string,
@@ -25,10 +26,23 @@ pub struct ArchivedCase {
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The hash of the case as it was made.
+    /// The hash of the case as it stands here.
     pub hash: String,
+    /// The hash of the case as it was made, where it was edited before it was archived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sealed_hash: Option<String>,
     /// The case as it stood in its eval file.
     pub case: Value,
+}
+
+/// A case that was edited in its archive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EditedCase<'a> {
+    /// Its place in the list.
+    pub index: usize,
+    pub case: &'a ArchivedCase,
+    /// The hash that it has now.
+    pub found: String,
 }
 
 /// An archive of regression cases.
@@ -72,6 +86,15 @@ impl Archive {
         }
     }
 
+    /// Returns the cases that are not what their hash says.
+    pub fn edited(&self) -> Vec<EditedCase<'_>> {
+        let edited = self.cases.iter().enumerate().map(|(index, case)| {
+            let found = canonical_hash(&case.case);
+            EditedCase { index, case, found }
+        });
+        edited.filter(|edited| edited.found != edited.case.hash).collect()
+    }
+
     /// Adds a case to the end.
     pub fn add(&mut self, case: ArchivedCase) -> Result<(), EditError> {
         let mut written = json!({"archivedAt": case.archived_at});
@@ -79,6 +102,9 @@ impl Archive {
             written["reason"] = json!(reason);
         }
         written["hash"] = json!(case.hash);
+        if let Some(sealed) = &case.sealed_hash {
+            written["sealedHash"] = json!(sealed);
+        }
         written["case"] = case.case.clone();
         self.json.append("/archived", &written)?;
         self.cases.push(case);
@@ -90,10 +116,13 @@ impl Archive {
     }
 }
 
+/// What the name of every archive ends with.
+pub const ARCHIVE_ENDING: &str = ".archived.json";
+
 /// Returns the name of the archive that belongs to an eval file: `x.regression.archived.json` of `x.regression.json`.
 pub fn archive_name(eval_file_name: &str) -> String {
     let stem = eval_file_name.strip_suffix(".json").unwrap_or(eval_file_name);
-    format!("{stem}.archived.json")
+    format!("{stem}{ARCHIVE_ENDING}")
 }
 
 fn read_archive(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<ArchivedCase>> {
@@ -110,6 +139,7 @@ fn read_archived(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opt
     let archived_at = object.required("archivedAt", path, problems, read_string);
     let reason = object.nullable("reason", path, problems, read_string);
     let hash = object.required("hash", path, problems, read_string);
+    let sealed_hash = object.nullable("sealedHash", path, problems, read_string);
     let case = object.required("case", path, problems, |value, path, problems| {
         let case = read_object_map(value, path, problems)?;
         if !case.get("id").is_some_and(Value::is_string) {
@@ -118,7 +148,7 @@ fn read_archived(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opt
         Some(case)
     });
     object.close(path, problems);
-    Some(ArchivedCase { archived_at: archived_at?, reason, hash: hash?, case: Value::Object(case?) })
+    Some(ArchivedCase { archived_at: archived_at?, reason, hash: hash?, sealed_hash, case: Value::Object(case?) })
 }
 
 #[cfg(test)]
@@ -132,6 +162,7 @@ mod tests {
             archived_at: "2026-01-01T00:00:00Z".to_owned(),
             reason: Some("the tool is gone".to_owned()),
             hash: "0123456789ab".to_owned(),
+            sealed_hash: None,
             case: json!({"id": "rg-t-001"}),
         };
         archive.add(case.clone()).expect("an edit");
@@ -150,7 +181,15 @@ mod tests {
           ]
         }
         "#);
-        assert_eq!(Archive::read(text.as_bytes()).expect("valid").cases, [case]);
+        let mut archive = Archive::read(text.as_bytes()).expect("valid");
+        assert_eq!(archive.cases, std::slice::from_ref(&case));
+        assert_eq!(archive.edited().len(), 1);
+        let (hash, sealed_hash) = (canonical_hash(&case.case), Some("0123456789ab".to_owned()));
+        let whole = ArchivedCase { hash, sealed_hash, reason: None, ..case.clone() };
+        archive.add(whole.clone()).expect("an edit");
+        let archive = Archive::read(archive.into_text().as_bytes()).expect("valid");
+        assert_eq!(archive.cases, [case, whole]);
+        assert_eq!(archive.edited().iter().map(|edited| edited.index).collect::<Vec<_>>(), [0]);
     }
 
     #[test]

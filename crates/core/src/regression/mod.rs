@@ -12,7 +12,7 @@ use crate::registry::same_name;
 use crate::source::parse;
 use crate::token::holds_snapshot_token;
 
-pub use archive::{Archive, ArchiveSchema, ArchivedCase, archive_name};
+pub use archive::{ARCHIVE_ENDING, Archive, ArchiveSchema, ArchivedCase, EditedCase, archive_name};
 pub use edit::{RegressionEditError, RegressionEditor};
 
 /// What the description of a regression case begins with.
@@ -80,7 +80,7 @@ pub fn next_id<'i>(tool: &str, taken: impl IntoIterator<Item = &'i str>) -> Stri
     };
     let taken: BTreeSet<u64> = taken.into_iter().filter_map(number).collect();
     let highest = taken.range(..=HIGHEST_NUMBER).next_back().copied().unwrap_or_default();
-    let next = (highest + 1..).find(|number| !taken.contains(number)).unwrap_or(u64::MAX);
+    let next = (highest + 1..u64::MAX).find(|number| !taken.contains(number)).unwrap_or(u64::MAX);
     format!("{ID_BEGIN}{}-{next:03}", slug(tool))
 }
 

@@ -57,7 +57,7 @@ impl EvalFiles<'_> {
         let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
         let tree: Value = if is_hashed { serde_json::from_str(text).unwrap_or_default() } else { Value::Null };
         let raw_cases = tree.pointer(prefix).and_then(Value::as_array).map(Vec::as_slice);
-        let archived = is_hashed.then(|| archived_ids(&path.path));
+        let archived = archived_ids(&path.path);
         let context = LintContext {
             registry: self.registry,
             routing_only: self.routing_only,
@@ -75,7 +75,7 @@ impl EvalFiles<'_> {
 }
 
 fn from_staleness(pointer: &str, staleness: &Staleness) -> Marked {
-    (problem(pointer.to_owned(), staleness.warning(), None), (STALE, Severity::Warning))
+    (problem(pointer.to_owned(), staleness.warning(), staleness.renewal()), (STALE, Severity::Warning))
 }
 
 fn from_lint(prefix: &str, lint: Lint) -> Marked {

@@ -10,6 +10,7 @@ use karat_report::{printable, replace_file};
 
 use crate::args::{OverlapAddArgs, OverlapRemoveArgs};
 use crate::diagnostic::print_findings;
+use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::load::without_bom;
@@ -108,17 +109,20 @@ struct MapFile<'s> {
     settings: &'s Settings,
     editor: OverlapEditor,
     is_converted: bool,
+    /// Until the file is written.
+    _lock: EditLock,
 }
 
 impl<'s> MapFile<'s> {
     /// Reads the map, or begins one where there is no file.
     fn open(settings: &'s Settings, convert: bool, printer: &Printer) -> Result<Self, Failure> {
+        let lock = EditLock::take(settings, printer)?;
         let path = &settings.overlap_map.path;
         let shown = settings.shown(path);
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self { settings, editor: OverlapEditor::empty(), is_converted: false });
+                return Ok(Self { settings, editor: OverlapEditor::empty(), is_converted: false, _lock: lock });
             }
             Err(error) => return Err(Failure::invalid(format!("cannot read the overlap map {shown}: {error}"))),
         };
@@ -131,13 +135,13 @@ impl<'s> MapFile<'s> {
                 .hint("--convert rewrites it in the shape that karat edits, and says what has no place there"),
         };
         match OverlapEditor::open(&bytes) {
-            Ok(editor) => Ok(Self { settings, editor, is_converted: false }),
+            Ok(editor) => Ok(Self { settings, editor, is_converted: false, _lock: lock }),
             Err(OverlapEditError::ListShape) if convert => {
                 let (editor, lost) = OverlapEditor::convert(&bytes).map_err(invalid)?;
                 for one in lost {
                     printer.warn(&format!("{one} has no place in the other shape, and is dropped"));
                 }
-                Ok(Self { settings, editor, is_converted: true })
+                Ok(Self { settings, editor, is_converted: true, _lock: lock })
             }
             Err(error) => Err(invalid(error)),
         }

@@ -1,5 +1,6 @@
 //! `karat regress add`.
 
+use karat_core::assertion::can_fail;
 use karat_core::canonical::canonical_hash;
 use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
@@ -19,17 +20,23 @@ use crate::args::RegressAddArgs;
 use crate::clock::SystemClock;
 use crate::diagnostic::print_findings;
 use crate::discover::EvalPath;
+use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::project::Project;
-use crate::regression::{archive_path, read_archive};
+use crate::regression::{archive_path, project_ids, read_archive};
 use crate::settings::Settings;
 
 /// How much of an error a description holds.
 const LONGEST_DESCRIPTION: usize = 160;
 
 pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    for (flag, text) in [("bug-ref", Some(&args.bug_ref)), ("message", args.message.as_ref())] {
+        if text.is_some_and(|text| text.trim().is_empty()) {
+            return Err(Failure::invalid(format!("--{flag} is empty")));
+        }
+    }
     let project = Project::open(&args.config.config_args(), environment, printer)?;
     let settings = &project.settings;
     let failed = match (&args.from_run, &args.case) {
@@ -43,16 +50,14 @@ pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Pr
     let known = known_tool(&tool, project.registry.as_ref(), printer)?;
     let tool = known.map_or(tool, |tool| tool.name.clone());
     let now = SystemClock.now().to_string();
+    let _lock = if args.dry_run { None } else { Some(EditLock::take(settings, printer)?) };
     let target = Target::find(&tool, args, &project, printer)?;
     let mut editor = match &target {
         Target::Existing(path) => open(path, printer)?,
-        Target::New(path) => {
-            let metadata = metadata(&tool, known, project.registry.as_ref(), &now);
-            RegressionEditor::new(&metadata, &file_name(&path.path))
-        }
+        Target::New(path) => RegressionEditor::new(&metadata(&tool, &now), &file_name(&path.path)),
     };
     let path = target.path();
-    let new = new_case(args, failed, next(&tool, &editor, path, printer)?, now)?;
+    let new = new_case(args, failed, next(&tool, &editor, path, settings, printer)?, now)?;
     let id = new.id.clone();
     let case = new.into_case();
     editor.add(&case).map_err(|error| Failure::errored(format!("cannot edit {}: {error}", path.shown)))?;
@@ -61,6 +66,9 @@ pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Pr
         print_findings(&path.shown, editor.text(), &invalid.findings, printer);
         Failure::invalid("the new case is invalid, so nothing was written")
     })?;
+    if !file.cases.iter().any(|case| case.id == id && can_fail(case)) {
+        return Err(always_passes());
+    }
     let context = LintContext { registry: project.registry.as_ref(), ..LintContext::default() };
     for lint in lint(&file, context).into_iter().filter(|lint| lint.case_id == id) {
         let told = format!("{} ({})", lint.message, lint.rule.name());
@@ -161,11 +169,17 @@ fn known_tool<'r>(name: &str, registry: Option<&'r Registry>, printer: &Printer)
     Ok(None)
 }
 
-/// Returns the next id: not one of the file's, nor of its archive's, nor one whose hash is left.
-fn next(tool: &str, editor: &RegressionEditor, path: &EvalPath, printer: &Printer) -> Result<String, Failure> {
+/// Returns the next id: not one of any eval file's, nor of an archive's, nor one whose hash is left.
+fn next(
+    tool: &str,
+    editor: &RegressionEditor,
+    path: &EvalPath,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<String, Failure> {
     let file = editor.file().map_err(|error| Failure::errored(error.to_string()))?;
     let archive_path = archive_path(&path.path);
-    let archive = read_archive(&archive_path, &archive_path.display().to_string(), printer)?;
+    let archive = read_archive(&archive_path, &settings.shown(&archive_path), printer)?;
     let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
     let unsealed = |id: &str| {
         file.metadata
@@ -180,23 +194,26 @@ fn next(tool: &str, editor: &RegressionEditor, path: &EvalPath, printer: &Printe
     }
     let archived = archive.cases.iter().map(karat_core::regression::ArchivedCase::id);
     let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
-    Ok(next_id(tool, taken))
+    let elsewhere = project_ids(settings)?;
+    Ok(next_id(tool, taken.chain(elsewhere.iter().map(String::as_str))))
 }
 
-fn metadata(tool: &str, known: Option<&Tool>, registry: Option<&Registry>, now: &str) -> Map<String, Value> {
-    // A registry with gaps may hold more tools than are known.
-    let size = registry.filter(|registry| registry.gaps().is_empty()).map(|registry| registry.tools().len());
+/// Returns what a new file says of itself. It says nothing of the tool as it is now: a regression case guards a bug, and
+/// is no more out of date when the tool is described in other words.
+fn metadata(tool: &str, now: &str) -> Map<String, Value> {
     let members = [
-        ("toolName", Some(json!(tool))),
-        ("toolVersion", known.and_then(|tool| tool.version.as_ref()).map(|version| json!(version))),
-        ("descriptionHash", known.and_then(Tool::description_hash).map(|hash| json!(hash))),
-        ("registrySize", size.map(|size| json!(size))),
-        ("generatedAt", Some(json!(now))),
-        ("generatedBy", Some(json!("karat regress"))),
-        ("tier", Some(json!(Tier::Regression.name()))),
-        ("caseHashes", Some(json!({}))),
+        ("toolName", json!(tool)),
+        ("generatedAt", json!(now)),
+        ("generatedBy", json!("karat regress")),
+        ("tier", json!(Tier::Regression.name())),
+        ("caseHashes", json!({})),
     ];
-    members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn always_passes() -> Failure {
+    Failure::invalid("the case expects nothing that an answer could fail, so it would always pass")
+        .hint("say what must be true with --tools-called, --response-contains and the like; see --help")
 }
 
 fn new_case(
@@ -213,8 +230,7 @@ fn new_case(
     }
     expect_of(&args.expect, &mut expect)?;
     if expect.is_empty() {
-        return Err(Failure::invalid("the case expects nothing, so it would always pass")
-            .hint("say what must be true with --tools-called, --response-contains and the like; see --help"));
+        return Err(always_passes());
     }
     if let [first, ..] = snapshot_keys(&expect).as_slice() {
         let failure = Failure::invalid(format!(

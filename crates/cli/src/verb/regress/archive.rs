@@ -11,6 +11,7 @@ use super::{RegressReport, ReportedCase, load_valid, named_file, open, write};
 use crate::args::{ConfigArgs, RegressArchiveArgs};
 use crate::clock::SystemClock;
 use crate::discover::EvalPath;
+use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::load::Loaded;
@@ -25,6 +26,7 @@ pub(super) fn run(
 ) -> Result<ExitStatus, Failure> {
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
     let settings = Settings::resolve(&config, &[], environment, printer)?;
+    let _lock = EditLock::take(&settings, printer)?;
     let path = match &args.file {
         Some(file) => named_file(file, &settings),
         None => find(&args.id, &load_valid(&[], &settings, printer)?)?,
@@ -37,11 +39,14 @@ pub(super) fn run(
     }
     let (case, sealed) =
         editor.remove(&args.id).map_err(|error| Failure::invalid(format!("{}: {error}", path.shown)))?;
-    let found = canonical_hash(&case);
-    if sealed.as_ref().is_some_and(|sealed| *sealed != found) {
-        printer.warn(&format!("'{}' was edited after it was made; it is archived as it is now", args.id));
+    let hash = canonical_hash(&case);
+    let sealed_hash = sealed.filter(|sealed| *sealed != hash);
+    if sealed_hash.is_some() {
+        printer.warn(&format!(
+            "'{}' was edited after it was made; it is archived as it is now, with both hashes",
+            args.id
+        ));
     }
-    let hash = sealed.unwrap_or(found);
     let archive_path = archive_path(&path.path);
     let shown = settings.shown(&archive_path);
     let mut archive = read_archive(&archive_path, &shown, printer)?;
@@ -55,7 +60,7 @@ pub(super) fn run(
         None => {
             let archived_at = SystemClock.now().to_string();
             archive
-                .add(ArchivedCase { archived_at, reason: args.reason.clone(), hash: hash.clone(), case })
+                .add(ArchivedCase { archived_at, reason: args.reason.clone(), hash: hash.clone(), sealed_hash, case })
                 .map_err(|error| Failure::errored(format!("cannot edit {shown}: {error}")))?;
             // First, so that at no time the case is nowhere.
             write(&archive_path, &shown, &archive.into_text())?;
@@ -78,7 +83,9 @@ fn find(id: &str, loaded: &[Loaded]) -> Result<EvalPath, Failure> {
     match holders.as_slice() {
         [one] => Ok(one.path.clone()),
         [] => {
-            if let Some(one) = loaded.iter().find(|one| archived_ids(&one.path.path).contains(id)) {
+            if let Some(one) =
+                loaded.iter().find(|one| archived_ids(&one.path.path).is_some_and(|ids| ids.contains(id)))
+            {
                 return Err(Failure::invalid(format!("'{id}' of {} is archived already", one.path.shown)));
             }
             let failure = Failure::invalid(format!("no eval file holds a regression case '{id}'"));

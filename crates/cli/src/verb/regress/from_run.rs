@@ -87,8 +87,14 @@ impl FailedCase {
     }
 }
 
+/// Runs are compared with a baseline; a case is taken from a run.
+fn without_baseline(failure: Failure) -> Failure {
+    let hint = "run the eval files with 'karat run', or give --message and the expectation instead of --from-run";
+    Failure { hints: vec![hint.to_owned()], ..failure }
+}
+
 fn latest(settings: &Settings) -> Result<Vec<EarlierResult>, Failure> {
-    let mut suites = Results::newest(settings)?.suites;
+    let mut suites = Results::newest(settings).map_err(without_baseline)?.suites;
     let newest = suites.first().map(|result| result.run_id.clone());
     suites.retain(|result| Some(&result.run_id) == newest.as_ref());
     Ok(suites)

@@ -2,25 +2,41 @@
 
 use std::fmt::Write as _;
 
+use karat_core::case::SuiteFile;
 use karat_core::exit::ExitStatus;
 use karat_core::regression::is_regression;
 use karat_report::printable;
 
-use super::{RegressReport, ReportedCase, load_valid, open, write};
+use super::{RegressReport, ReportedCase, open, write};
 use crate::args::{ConfigArgs, RegressSealArgs};
+use crate::diagnostic::print_findings;
+use crate::discover::discover;
+use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::Loaded;
+use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
 pub(super) fn run(args: &RegressSealArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
     let settings = Settings::resolve(&config, &args.paths, environment, printer)?;
+    let _lock = EditLock::take(&settings, printer)?;
     let mut report = RegressReport { written: false, cases: Vec::new() };
     let mut told = String::new();
     let mut status = ExitStatus::Success;
-    for Loaded { path, file } in load_valid(&args.paths, &settings, printer)? {
+    for path in discover(&args.paths, &settings, &settings.here)? {
+        let bytes = read_bytes(&path)?;
+        let file = match parse_suite_file(&path, &bytes) {
+            Ok(SuiteFile::Eval(file)) => file,
+            Ok(SuiteFile::Rubric(_)) => continue,
+            // It may hold cases to seal; the others are sealed nevertheless.
+            Err(findings) => {
+                print_findings(&path.shown, &String::from_utf8_lossy(without_bom(&bytes)), &findings, printer);
+                status = ExitStatus::Invalid;
+                continue;
+            }
+        };
         let hashes = file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
         let is_open = |id: &str| hashes.is_none_or(|hashes| !hashes.contains_key(id));
         if !file.cases.iter().any(|case| is_regression(&file, case) && is_open(&case.id)) {
@@ -28,7 +44,6 @@ pub(super) fn run(args: &RegressSealArgs, environment: &Environment, printer: &P
         }
         let mut editor = match open(&path, printer) {
             Ok(editor) => editor,
-            // The others are sealed nevertheless.
             Err(failure) => {
                 printer.failure(&failure);
                 status = failure.status;
