@@ -84,6 +84,7 @@ fn agreed(rule: Rule) -> (&'static str, Severity) {
         Rule::EditedRegression => ("edited-regression", Severity::Error),
         Rule::RemovedRegression => ("removed-regression", Severity::Error),
         Rule::UnsealedRegression => ("unsealed-regression", Severity::Warning),
+        Rule::ArchivedRegression => ("archived-regression", Severity::Warning),
         Rule::FewProofValues => ("few-proof-values", Severity::Warning),
         Rule::ProofEchoesPrompt => ("proof-echoes-prompt", Severity::Warning),
         Rule::AmbiguousWithoutSets => ("ambiguous-without-sets", Severity::Warning),
@@ -131,7 +132,8 @@ fn everything_wrong() -> Linted {
     let hashes = json!({ "gs-x-003": "000000000000", "gs-x-005": "000000000000" });
     let document = json!({ "metadata": { "toolName": "x", "caseHashes": hashes }, "cases": cases });
     let registry = Some(registry(&["get_weather"]));
-    Linted { registry, routing_only: true, archived: Some(BTreeSet::new()), ..Linted::new("x.golden.json", document) }
+    let archived = Some(BTreeSet::from(["gs-x-004".to_owned()]));
+    Linted { registry, routing_only: true, archived, ..Linted::new("x.golden.json", document) }
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn each_rule_has_its_name_and_severity() {
     }
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), 19, "every rule fires, but for the one of a registry with gaps: {names:?}");
+    assert_eq!(names.len(), 20, "every rule fires, but for the one of a registry with gaps: {names:?}");
 }
 
 #[test]
@@ -479,6 +481,9 @@ fn a_removed_regression_case_is_found_unless_it_is_archived() {
 #[rstest]
 #[case("x.regression.json", json!({}), true, &["0/id"])]
 #[case("x.regression.json", json!({}), false, &[])]
+#[case("x.regression.json", json!({"bugRef": "#1"}), false, &["0/id"])]
+#[case("x.regression.json", json!({"createdAt": "2026-01-01T00:00:00Z"}), false, &["0/id"])]
+#[case("x.labeled.json", json!({"bugRef": "#1"}), false, &[])]
 #[case("x.labeled.json", json!({"difficulty": "regression"}), true, &["0/id"])]
 #[case("x.labeled.json", json!({"difficulty": "edge"}), true, &[])]
 fn a_case_without_its_hash_is_found_where_others_have_one(
@@ -490,4 +495,19 @@ fn a_case_without_its_hash_is_found_where_others_have_one(
     let metadata = if has_hashes { json!({"caseHashes": {}}) } else { json!({}) };
     let document = json!({"metadata": metadata, "cases": [case("rg-x-001", members)]});
     assert_eq!(Linted::new(name, document).places(Rule::UnsealedRegression), places);
+}
+
+#[rstest]
+#[case("x.regression.json", Some("rg-x-001"), &["0/id"])]
+#[case("x.regression.json", Some("rg-x-002"), &[])]
+#[case("x.regression.json", None, &[])]
+#[case("x.labeled.json", Some("rg-x-001"), &[])]
+fn a_case_that_is_archived_too_is_found(
+    #[case] name: &'static str,
+    #[case] archived: Option<&str>,
+    #[case] places: &[&str],
+) {
+    let archived = archived.map(|id| BTreeSet::from([id.to_owned()]));
+    let document = json!({"cases": [case("rg-x-001", json!({}))]});
+    assert_eq!(Linted { archived, ..Linted::new(name, document) }.places(Rule::ArchivedRegression), places);
 }
