@@ -45,9 +45,10 @@ pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) 
     walk(paths, settings, here, Wanted::EvalFiles)
 }
 
-/// Finds the archives of regression cases in the folders in which eval files are looked for.
+/// Finds the archives of regression cases that are named, or are in the folders in which eval files are looked for.
 pub(crate) fn discover_archives(paths: &[PathBuf], settings: &Settings, here: &Path) -> Result<Vec<EvalPath>, Failure> {
-    let folders: Vec<PathBuf> = paths.iter().filter(|path| here.join(path).is_dir()).cloned().collect();
+    let may_hold = |path: &&PathBuf| here.join(path).is_dir() || is_archive(&here.join(path));
+    let folders: Vec<PathBuf> = paths.iter().filter(may_hold).cloned().collect();
     if folders.is_empty() && !paths.is_empty() {
         return Ok(Vec::new());
     }
@@ -69,7 +70,10 @@ fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> 
         if full.is_dir() {
             walker.folder(&full)?;
         } else if full.is_file() {
-            walker.add(&full);
+            // A shell's `evals/*.json` names archives too.
+            if is_archive(&full) == (wanted == Wanted::Archives) {
+                walker.add(&full);
+            }
         } else if is_glob(path) {
             walker.glob(&full)?;
         } else if is_default && !full.exists() {
@@ -79,6 +83,11 @@ fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> 
         }
     }
     Ok(walker.found)
+}
+
+/// Tells whether a file is an archive of regression cases by its name, and no eval file that was given such a name.
+fn is_archive(path: &Path) -> bool {
+    path.is_file() && path.to_string_lossy().ends_with(ARCHIVE_ENDING) && !looks_like_eval_file(path)
 }
 
 fn is_glob(path: &Path) -> bool {

@@ -138,6 +138,9 @@ fn an_archive_is_checked() {
     let before = project.read(FILE);
     assert_eq!(project.run(["regress", "archive", "rg-get-weather-001"]).code, Some(0));
     assert_eq!(project.run(["check", "--strict"]).code, Some(0));
+    // As a shell writes out evals/*.json.
+    let output = project.run(["check", "--strict", ARCHIVE, FILE]);
+    assert_eq!((output.code, output.stdout.starts_with("1 file, 0 cases")), (Some(0), true), "{}", output.both());
 
     let archive = project.read(ARCHIVE);
     project.write(ARCHIVE, archive.replace("Rain?", "Snow?"));
@@ -147,7 +150,8 @@ fn an_archive_is_checked() {
     assert!(output.stdout.contains(&format!("{ARCHIVE}:6:7")), "{}", output.stdout);
 
     project.write(ARCHIVE, "garbage");
-    for paths in [&[][..], &[FILE], &["evals"]] {
+    project.write("evals/none.labeled.json", json!([]));
+    for paths in [&[][..], &[FILE], &["evals"], &["evals/none.labeled.json", ARCHIVE]] {
         let output = project.run(["check"].iter().chain(paths).copied());
         assert_eq!(output.code, Some(2), "{paths:?} {}", output.both());
     }
@@ -161,7 +165,6 @@ fn an_archive_is_checked() {
     assert!(!project.run(["check"]).stdout.contains("removed-regression"));
     // Its eval file is gone, but it is an archive still.
     std::fs::remove_file(project.path().join(FILE)).unwrap();
-    project.write("evals/other.labeled.json", json!([]));
     assert_eq!(project.run(["check"]).code, Some(2));
 
     project.write(FILE, before);
