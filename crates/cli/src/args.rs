@@ -17,7 +17,7 @@ pub(crate) use self::regress::{
 };
 use crate::recordings::Replay;
 
-pub(crate) use coverage::CoverageArgs;
+pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
 const EXIT_CODES: &str = "\

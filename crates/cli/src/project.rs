@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::end_when_asked;
 use crate::printer::Printer;
-use crate::registry::read_tools;
+use crate::registry::list_tools;
 use crate::settings::Settings;
 
 pub(crate) struct Project {
@@ -24,7 +24,7 @@ impl Project {
             .build()
             .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
         end_when_asked(&runtime);
-        let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
+        let registry = runtime.block_on(list_tools(&mut settings, printer))?;
         Ok(Self { settings, registry })
     }
 }

@@ -125,7 +125,7 @@ fn gaps(coverage: &Coverage) -> Section {
             counted(coverage.registry.gaps.len(), "part of the registry", "parts of the registry")
         ),
         advice: "there may be more tools, so the wanted numbers are the least there can be",
-        lines: gaps.map(|gap| format!("{}: {}", gap.place, gap.what)).collect(),
+        lines: gaps.map(|gap| format!("{}: {}", gap.place, gap.what.replace('\n', " "))).collect(),
         is_in_table: false,
     }
 }
