@@ -191,8 +191,9 @@ impl SourceCode for Excerpt {
         };
         let is_cut = start > 0 && start < offset && text.as_bytes()[start - 1] != b'\n';
         // A line that is cut begins with a whole word.
-        let word = text[start..offset].find(char::is_whitespace).map(|at| start + at + 1).filter(|_| is_cut);
-        let shown_from = word.unwrap_or(start);
+        let line_before = &text[start..offset];
+        let word = line_before.find(char::is_whitespace).map(|at| offset - line_before[at..].trim_start().len());
+        let shown_from = word.filter(|_| is_cut).unwrap_or(start);
         let far = boundary(shown_from.saturating_add(self.widest_line).min(text.len())).max(offset);
         let end = text[offset..far].find('\n').map_or(far, |end| offset + end);
         let end = end.max(boundary((offset + span.len()).min(text.len())));

@@ -115,7 +115,9 @@ impl Printer {
     fn quote(&self, text: &str) {
         // As a whole first: a secret of several lines is not found in one of them.
         let text = self.redactor.borrow().text(text).into_owned();
-        quoted_lines(&text, self.symbols.ellipsis).iter().for_each(|line| self.talk(&format!("  {line}")));
+        for line in quoted_lines(&text, self.symbols.ellipsis) {
+            self.talk(&format!("  {line}"));
+        }
     }
 
     /// Prints lines that are already laid out to stderr.

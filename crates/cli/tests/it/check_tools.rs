@@ -278,6 +278,11 @@ fn a_long_line_is_cut_between_words() {
     ----- stderr -----
     warning: only the tools are checked: there is no folder evals
     ");
+    // White space that is cut away is not missed.
+    let indented = format!("[\n  {{\n    \"name\": \"a\",\n    \"description\": \"Fetches {known}\"\n  }}\n]\n");
+    project.write("tools.json", indented);
+    let output = project.run(["check", "--tool-registry-path", "tools.json"]);
+    assert!(output.stdout.contains(" 4 │ … \"description\": \"Fetches and its"), "{}", output.stdout);
     let output = project.run(["check", "--ascii"]);
     assert!(output.stdout.is_ascii() && output.stdout.contains("... "), "{}", output.stdout);
 }

@@ -93,12 +93,11 @@ fn value_length(line: &str) -> usize {
             _ if is_escaped => is_escaped = false,
             (Some(_), '\\') => is_escaped = true,
             (Some(open), _) if open == letter => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"' | '`') => quote = Some(letter),
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')' | ']' | '}' | ',' | ';') if depth == 0 => return Some(at),
             (None, ')' | ']' | '}') => depth -= 1,
-            (None, _) => {}
+            _ => {}
         }
         None
     });
