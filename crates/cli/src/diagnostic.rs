@@ -191,8 +191,8 @@ impl SourceCode for Excerpt {
         };
         let is_cut = start > 0 && start < offset && text.as_bytes()[start - 1] != b'\n';
         // A line that is cut begins with a whole word.
-        let line_before = &text[start..offset];
-        let word = line_before.find(char::is_whitespace).map(|at| offset - line_before[at..].trim_start().len());
+        let leading = &text[start..offset];
+        let word = leading.find(char::is_whitespace).map(|at| offset - leading[at..].trim_start().len());
         let shown_from = word.filter(|_| is_cut).unwrap_or(start);
         let far = boundary(shown_from.saturating_add(self.widest_line).min(text.len())).max(offset);
         let end = text[offset..far].find('\n').map_or(far, |end| offset + end);
