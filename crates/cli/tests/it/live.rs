@@ -243,6 +243,9 @@ fn a_server_that_fails_hides_no_other_from_who_only_looks() {
     assert!(!output.stdout.contains("(unknown-tool)"), "{}", output.both());
     let output = run(&["coverage"]);
     assert!(output.stdout.contains("mcp:bad: the server ended at once"), "{}", output.both());
+    let output = run(&["overlap", "suggest"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stderr.contains("warning: mcp:bad: the server ended at once"), "{}", output.both());
     let output = run(&["run"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
 }
