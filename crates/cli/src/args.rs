@@ -17,7 +17,7 @@ pub(crate) use self::regress::{
 };
 use crate::recordings::Replay;
 
-pub(crate) use coverage::CoverageArgs;
+pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
 const EXIT_CODES: &str = "\
@@ -65,12 +65,12 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// Find what is invalid or likely wrong in eval files, tools and the overlap map, without asking the agent
     Check(CheckArgs),
-    /// Show what is tested of each tool, what is missing, and which tools are taken for others
-    Coverage(CoverageArgs),
     /// Compare two results: what broke, what was mended
     Diff(DiffArgs),
     /// List the agent's tools; lock them, and show what changed since
     Tools(Box<ToolsArgs>),
+    /// Show what is tested of each tool, what is missing, and which tools are taken for others
+    Coverage(CoverageArgs),
     /// Show, propose and edit which tools are easily taken for each other
     Overlap(OverlapArgs),
     /// Keep fixed bugs fixed: add, archive and seal regression cases

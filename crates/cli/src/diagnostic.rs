@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use karat_core::lint::Severity;
 use karat_core::source::{Finding, Position};
-use karat_report::{Palette, harmless, printable};
+use karat_report::{Palette, Symbols, harmless, printable};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
     SourceSpan, SpanContents,
@@ -44,6 +44,7 @@ pub(crate) fn render(mut problem: SourceProblem, printer: &Printer, palette: Pal
     // The line's number and frame take their part.
     if let Some(source) = &mut problem.source {
         source.widest_line = printer.columns.saturating_sub(10);
+        source.ellipsis = printer.symbols.ellipsis;
     }
     let theme = match (palette.color, printer.symbols.ascii) {
         (true, false) => GraphicalTheme::unicode(),
@@ -71,6 +72,7 @@ impl SourceProblem {
             text: Arc::clone(text),
             position,
             widest_line: usize::MAX,
+            ellipsis: Symbols::UNICODE.ellipsis,
             span: OnceLock::new(),
             lines: OnceLock::new(),
         };
@@ -110,7 +112,9 @@ impl Diagnostic for SourceProblem {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        self.finding.help.as_ref().map(|help| Box::new(printable(help)) as Box<dyn std::fmt::Display>)
+        let help = self.finding.help.as_ref()?;
+        let lines: Vec<_> = help.lines().map(printable).collect();
+        Some(Box::new(lines.join("\n")))
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -120,11 +124,22 @@ impl Diagnostic for SourceProblem {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let source = self.source.as_ref()?;
         let range = &self.finding.place.range;
-        // A long value is pointed at, not underlined to its end.
         let text = &source.text[range.start..range.end];
-        let first_line = text.find('\n').unwrap_or(text.len()).min(source.widest_line / 2);
-        let length = (first_line..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+        let first_line = &text[..text.find('\n').unwrap_or(text.len())];
+        let length = underlined(first_line, source.widest_line / 2);
         Some(Box::new(std::iter::once(LabeledSpan::new(None, range.start, length))))
+    }
+}
+
+/// Returns how much of a line is underlined: a long value is pointed at, up to the end of a word.
+fn underlined(line: &str, most: usize) -> usize {
+    if line.len() <= most {
+        return line.len();
+    }
+    let cut = (0..=most).rev().find(|&at| line.is_char_boundary(at)).unwrap_or_default();
+    match line[..cut].rfind(char::is_whitespace).map(|at| line[..at].trim_end().len()) {
+        Some(end @ 1..) => end,
+        _ => cut,
     }
 }
 
@@ -137,6 +152,8 @@ struct Excerpt {
     position: Position,
     /// A line of a machine-written file can be the whole file.
     widest_line: usize,
+    /// What stands where a line was cut.
+    ellipsis: &'static str,
     /// The span and the lines around it as they are shown: whoever wrote the file must not steer the terminal.
     span: OnceLock<String>,
     lines: OnceLock<String>,
@@ -172,18 +189,30 @@ impl SourceCode for Excerpt {
                 line_start.max(boundary(offset.saturating_sub(self.widest_line / 4)))
             }
         };
-        let far = boundary(start.saturating_add(self.widest_line).min(text.len())).max(offset);
+        let is_cut = start > 0 && start < offset && text.as_bytes()[start - 1] != b'\n';
+        // A line that is cut begins with a whole word.
+        let leading = &text[start..offset];
+        let word = leading.find(char::is_whitespace).map(|at| offset - leading[at..].trim_start().len());
+        let shown_from = word.filter(|_| is_cut).unwrap_or(start);
+        let far = boundary(shown_from.saturating_add(self.widest_line).min(text.len())).max(offset);
         let end = text[offset..far].find('\n').map_or(far, |end| offset + end);
         let end = end.max(boundary((offset + span.len()).min(text.len())));
         let line = self.position.line - 1;
-        let column = (self.position.column - 1).saturating_sub(text[start..offset].chars().count());
+        let column = (self.position.column - 1).saturating_sub(text[shown_from..offset].chars().count());
         let cell = if lines_before + lines_after == 0 { &self.span } else { &self.lines };
+        // What says that something is missing stands for as many bytes before the word, so that places stay.
+        let before = if is_cut { format!("{} ", self.ellipsis) } else { String::new() };
+        let start = shown_from.saturating_sub(before.len());
         // There is one span, so that what was made for it serves again.
-        let shown = cell.get_or_init(|| harmless(&text[start..end]).into_owned());
+        let shown = cell.get_or_init(|| {
+            let goes_on = lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
+            let behind = if goes_on { self.ellipsis } else { "" };
+            format!("{before}{}{behind}", harmless(&text[shown_from..end]))
+        });
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
             shown.as_bytes(),
-            (start, end - start).into(),
+            (start, shown.len()).into(),
             line,
             column,
             line + 1,

@@ -8,7 +8,7 @@ pub(crate) struct Failure {
     pub(crate) status: ExitStatus,
     /// A lower-case fragment that fits after "error:"; empty when everything was said already.
     pub(crate) message: String,
-    /// What somebody else said of it, in lines of which the last ones are shown.
+    /// What somebody else said of it, in lines of which the first and the last ones are shown.
     pub(crate) quoted: String,
     pub(crate) hints: Vec<String>,
 }

@@ -87,10 +87,15 @@ impl LiveTools {
         Ok(Self { servers, is_registry, executor, allowed, has_allow_list })
     }
 
-    /// Returns the servers with their variables filled in, which are kept secret from here on.
-    pub(crate) fn targets(&self, variables: &Variables, redactor: &mut Redactor) -> Result<Vec<NamedServer>, Failure> {
+    /// Returns the servers with their variables filled in, which are kept secret from here on; of one that cannot be
+    /// filled in, its name and why.
+    pub(crate) fn targets(
+        &self,
+        variables: &Variables,
+        redactor: &mut Redactor,
+    ) -> Vec<Result<NamedServer, (String, Failure)>> {
         let plain = plain_environment();
-        let fill = |(name, server): &(String, Anchored<McpServerConfig>)| {
+        let mut fill = |(name, server): &(String, Anchored<McpServerConfig>)| {
             let config = match &server.value {
                 McpServerConfig::Stdio { command, env, cwd } => {
                     let mut all = plain.clone();
@@ -104,7 +109,7 @@ impl LiveTools {
             };
             Ok(NamedServer { name: name.clone(), config, base: server.base.clone() })
         };
-        self.servers.iter().map(fill).collect()
+        self.servers.iter().map(|server| fill(server).map_err(|failure| (server.0.clone(), failure))).collect()
     }
 
     /// Returns what is odd about the list of tools that may run.

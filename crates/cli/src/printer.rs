@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use indicatif::ProgressBar;
 use karat_core::redact::Redactor;
+use karat_core::registry::Gap;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, printable};
 
 use crate::args::{ColorChoice, GlobalArgs};
@@ -18,6 +19,8 @@ pub(crate) struct Printer {
     pub(crate) symbols: Symbols,
     /// How wide summaries are.
     pub(crate) columns: usize,
+    /// Where stdout is a screen, how wide a line of it is.
+    pub(crate) screen: Option<usize>,
     pub(crate) quiet: bool,
     redactor: RefCell<Redactor>,
     bar: RefCell<Option<ProgressBar>>,
@@ -27,8 +30,9 @@ pub(crate) struct Printer {
 const DEFAULT_COLUMNS: usize = 80;
 const WIDEST: usize = 160;
 
-/// How many lines of what somebody else said are shown.
-const MOST_QUOTED: usize = 8;
+/// How many lines of what somebody else said are shown, of its beginning and of its end: some programs say first what
+/// is wrong, others last.
+const MOST_QUOTED: usize = 5;
 
 impl Printer {
     pub(crate) fn new(args: &GlobalArgs, environment: &Environment) -> Self {
@@ -37,12 +41,14 @@ impl Printer {
             ColorChoice::Never => false,
             ColorChoice::Auto => !environment.no_color && (environment.force_color || is_terminal),
         };
+        let columns = environment.columns.unwrap_or(DEFAULT_COLUMNS).clamp(40, WIDEST);
         let ascii = args.ascii.unwrap_or(environment.ascii_locale);
         Self {
             stdout_palette: Palette { color: color(environment.stdout_is_terminal) },
             stderr_palette: Palette { color: color(environment.stderr_is_terminal) },
             symbols: if ascii { Symbols::ASCII } else { Symbols::UNICODE },
-            columns: environment.columns.unwrap_or(DEFAULT_COLUMNS).clamp(40, WIDEST),
+            columns,
+            screen: environment.stdout_is_terminal.then_some(columns),
             quiet: args.quiet,
             redactor: RefCell::default(),
             bar: RefCell::default(),
@@ -82,6 +88,13 @@ impl Printer {
         self.talk(&format!("{label} {}", printable(text)));
     }
 
+    /// Says what could not be read of the tools, and what somebody said of it.
+    pub(crate) fn warn_of_gap(&self, gap: &Gap) {
+        let (what, said) = gap.what.split_once('\n').unwrap_or((&gap.what, ""));
+        self.warn(&format!("{}: {what}", gap.place));
+        self.quote(said);
+    }
+
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             self.talk(&self.stderr_palette.dim(printable(text)));
@@ -98,16 +111,13 @@ impl Printer {
         }
     }
 
-    /// Prints the last lines of what somebody else said, so far to the right that they are nobody else's.
+    /// Prints the first and last lines of what somebody else said, so far to the right that they are nobody else's.
     fn quote(&self, text: &str) {
         // As a whole first: a secret of several lines is not found in one of them.
         let text = self.redactor.borrow().text(text).into_owned();
-        let lines: Vec<&str> = text.lines().collect();
-        let left_out = lines.len().saturating_sub(MOST_QUOTED);
-        if left_out > 0 {
-            self.talk(&format!("  {}", self.symbols.ellipsis));
+        for line in quoted_lines(&text, self.symbols.ellipsis) {
+            self.talk(&format!("  {line}"));
         }
-        lines[left_out..].iter().for_each(|line| self.talk(&format!("  {}", printable(line))));
     }
 
     /// Prints lines that are already laid out to stderr.
@@ -123,6 +133,16 @@ impl Printer {
             None => print(),
         }
     }
+}
+
+/// Returns the lines of what somebody else said, without the middle of many.
+pub(crate) fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| !line.trim().is_empty()).map(|line| printable(line).into_owned()).collect();
+    if lines.len() > 2 * MOST_QUOTED {
+        lines.splice(MOST_QUOTED..lines.len() - MOST_QUOTED, [ellipsis.to_owned()]);
+    }
+    lines
 }
 
 fn write_all(out: &mut impl Write, text: &str) -> io::Result<()> {

@@ -1,13 +1,13 @@
 //! The project that a verb works on: its settings and what is known of its tools.
 
-use karat_core::registry::Registry;
+use karat_core::registry::{Gap, GapKind, Registry};
 
 use crate::args::ConfigArgs;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::end_when_asked;
 use crate::printer::Printer;
-use crate::registry::read_tools;
+use crate::registry::list_tools;
 use crate::settings::Settings;
 
 pub(crate) struct Project {
@@ -16,7 +16,7 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Resolves the settings and reads the tools, from wherever they are.
+    /// Resolves the settings and reads the tools, from wherever they are; says which of their parts are broken.
     pub(crate) fn open(args: &ConfigArgs, environment: &Environment, printer: &Printer) -> Result<Self, Failure> {
         let mut settings = Settings::resolve(args, &[], environment, printer)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -24,7 +24,15 @@ impl Project {
             .build()
             .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
         end_when_asked(&runtime);
-        let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
-        Ok(Self { settings, registry })
+        let registry = runtime.block_on(list_tools(&mut settings, printer))?;
+        let project = Self { settings, registry };
+        project.broken().for_each(|gap| printer.warn_of_gap(gap));
+        Ok(project)
+    }
+
+    /// Returns the parts of the registry that somebody has to mend.
+    pub(crate) fn broken(&self) -> impl Iterator<Item = &Gap> {
+        let gaps = self.registry.iter().flat_map(Registry::gaps);
+        gaps.filter(|gap| gap.kind == GapKind::Broken)
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_agents::ToolExecution;
-use karat_core::registry::{Registry, Unknown};
-use karat_registry::{McpServers, RegistryCommand};
+use karat_core::registry::{Gap, GapKind, Registry, Unknown};
+use karat_registry::{McpServers, RegistryCommand, mcp_place};
 
 use crate::config::ToolExecutor;
 use crate::failure::Failure;
@@ -62,36 +62,87 @@ impl Tools {
     }
 }
 
-/// Reads the registry, from its file or program or else from the MCP servers, and keeps the servers if they shall run tools.
+/// Reads the registry for a run, from its file or program or else from the MCP servers, and keeps the servers if they
+/// shall run tools. All of them must be there.
 pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Result<Tools, Failure> {
-    let registry = match &settings.registry_command {
-        _ if settings.live.is_registry => None,
-        Some(command) => Some(run_registry_command(command, settings.timeout).await?),
-        None => read_registry(&settings.tool_registry, &settings.here)?,
-    };
-    let runs_tools = settings.live.executor == ToolExecutor::Mcp;
-    if settings.live.has_allow_list && !runs_tools {
-        printer.warn("'allowTools' has no effect: no tool is run unless 'toolExecution' is \"mcp\"");
-    }
-    if settings.live.servers.is_empty() || (registry.is_some() && !runs_tools) {
+    let registry = own_registry(settings, printer).await?;
+    if !asks_servers(settings, registry.as_ref()) {
         return Ok(Tools { registry, servers: None });
     }
     let targets = settings.live.targets(&settings.variables, &mut settings.redactor);
     printer.keep_secret(settings.redactor.clone());
-    let servers = McpServers::connect(targets?, settings.timeout).await.map_err(|error| {
+    let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|(_, failure)| failure)?;
+    let servers = McpServers::connect(targets, settings.timeout).await.map_err(|error| {
         let message = error.to_string();
         let (message, said) = message.split_once('\n').unwrap_or((&message, ""));
         Failure::invalid(message).quote(said)
     })?;
     let registry = registry.unwrap_or_else(|| servers.registry().clone());
+    let runs_tools = settings.live.executor == ToolExecutor::Mcp;
     if runs_tools {
-        let known: Vec<&str> = servers.registry().names();
-        settings.live.warnings(&known).iter().for_each(|warning| printer.warn(warning));
-        if let Some(warning) = without_server(&registry, &known) {
-            printer.warn(&warning);
-        }
+        warn_of_live_tools(settings, &registry, servers.registry(), printer);
     }
     Ok(Tools { registry: Some(registry), servers: runs_tools.then(|| Arc::new(servers)) })
+}
+
+/// Reads the registry for somebody who only looks at it: an MCP server that fails is a gap, and hides no other's tools.
+pub(crate) async fn list_tools(settings: &mut Settings, printer: &Printer) -> Result<Option<Registry>, Failure> {
+    let registry = own_registry(settings, printer).await?;
+    if !asks_servers(settings, registry.as_ref()) {
+        return Ok(registry);
+    }
+    let filled = settings.live.targets(&settings.variables, &mut settings.redactor);
+    printer.keep_secret(settings.redactor.clone());
+    let mut targets = Vec::new();
+    let mut gaps = Vec::new();
+    for target in filled {
+        match target {
+            Ok(target) => targets.push(target),
+            Err((name, failure)) => {
+                gaps.push(Gap { kind: GapKind::Broken, place: mcp_place(&name), what: failure.message });
+            }
+        }
+    }
+    let mut listed = McpServers::list(targets, settings.timeout).await;
+    gaps.extend(listed.take_gaps());
+    for gap in gaps {
+        // As a whole: a secret of several lines is not found in one of them.
+        let what = settings.redactor.text(&gap.what).into_owned();
+        listed.add_gap(Gap { what, ..gap });
+    }
+    if registry.is_some() {
+        // The servers only run tools, so that what they lack makes no gap in what is known of the tools.
+        listed.gaps().iter().for_each(|gap| printer.warn_of_gap(gap));
+    }
+    if settings.live.executor == ToolExecutor::Mcp && listed.gaps().is_empty() {
+        warn_of_live_tools(settings, registry.as_ref().unwrap_or(&listed), &listed, printer);
+    }
+    Ok(Some(registry.unwrap_or(listed)))
+}
+
+/// Reads what the project itself says of its tools.
+async fn own_registry(settings: &Settings, printer: &Printer) -> Result<Option<Registry>, Failure> {
+    if settings.live.has_allow_list && settings.live.executor != ToolExecutor::Mcp {
+        printer.warn("'allowTools' has no effect: no tool is run unless 'toolExecution' is \"mcp\"");
+    }
+    match &settings.registry_command {
+        _ if settings.live.is_registry => Ok(None),
+        Some(command) => run_registry_command(command, settings.timeout).await.map(Some),
+        None => read_registry(&settings.tool_registry, &settings.here),
+    }
+}
+
+/// Tells whether the servers are needed: to list the tools, or to run them.
+fn asks_servers(settings: &Settings, registry: Option<&Registry>) -> bool {
+    !settings.live.servers.is_empty() && (registry.is_none() || settings.live.executor == ToolExecutor::Mcp)
+}
+
+fn warn_of_live_tools(settings: &Settings, registry: &Registry, of_servers: &Registry, printer: &Printer) {
+    let known: Vec<&str> = of_servers.names();
+    settings.live.warnings(&known).iter().for_each(|warning| printer.warn(warning));
+    if let Some(warning) = without_server(registry, &known) {
+        printer.warn(&warning);
+    }
 }
 
 /// Lets a program of the project list the tools.

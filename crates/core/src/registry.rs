@@ -182,6 +182,11 @@ impl Registry {
         &self.gaps
     }
 
+    /// Takes the gaps out, to be put back otherwise.
+    pub fn take_gaps(&mut self) -> Vec<Gap> {
+        std::mem::take(&mut self.gaps)
+    }
+
     pub fn names(&self) -> Vec<&str> {
         self.tools.iter().map(|tool| tool.name.as_str()).collect()
     }

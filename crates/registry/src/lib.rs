@@ -13,6 +13,6 @@ mod source;
 pub use dump::{CommandFailure, RegistryCommand};
 pub use json::{RegistryError, read_json};
 pub use mcp::{
-    McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, end_servers, read_mcp_servers,
+    McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, end_servers, mcp_place, read_mcp_servers,
 };
 pub use source::read_path;

@@ -58,8 +58,9 @@ impl MapArgs {
 pub(crate) struct ToolSourceArgs {
     #[command(flatten)]
     pub(crate) map: MapArgs,
-    /// The agent's tools: a file, a folder, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "FILE")]
+    /// The agent's tools: a JSON, TypeScript, JavaScript or Python file or a folder of them, mcp:stdio:COMMAND or
+    /// mcp:URL [default: tools/tools.exports.ts]
+    #[arg(long, value_name = "PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
 }
 

@@ -28,8 +28,9 @@ pub(crate) struct RegressConfigArgs {
     /// Read this configuration instead of the nearest karat.json
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The agent's tools: a file, a folder, mcp:stdio:COMMAND or mcp:URL [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "FILE")]
+    /// The agent's tools: a JSON, TypeScript, JavaScript or Python file or a folder of them, mcp:stdio:COMMAND or
+    /// mcp:URL [default: tools/tools.exports.ts]
+    #[arg(long, value_name = "PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
     /// Where results are looked for [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]

@@ -27,7 +27,7 @@ pub(crate) enum ToolsVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsListArgs {
-    /// Names of tools, or globs as 'get_*' [default: all]
+    /// Names of tools, or globs as 'get_*'; a folder that holds a karat.json is the project [default: all tools]
     pub(crate) names: Vec<String>,
     /// What stdout is
     #[arg(long, value_name = "FORMAT", default_value = "human")]
@@ -38,6 +38,8 @@ pub(crate) struct ToolsListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsLockArgs {
+    /// The project's folder [default: the one that holds the nearest karat.json]
+    pub(crate) folder: Option<PathBuf>,
     /// Write nothing; exit 1 if the lock would change
     #[arg(long)]
     pub(crate) check: bool,

@@ -29,7 +29,7 @@ use crate::interrupt::end_when_asked;
 use crate::model::is_model;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::read_tools;
+use crate::registry::list_tools;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     end_when_asked(&runtime);
-    let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
+    let registry = runtime.block_on(list_tools(&mut settings, printer))?;
     let paths = eval_paths(paths, registry.as_ref(), printer)?;
     let overlaps = read_overlap_map(&settings.overlap_map, printer)?;
     let mut reporter = Reporter::new(args.format, printer);

@@ -1,12 +1,13 @@
 //! `karat coverage`: what is tested of each tool, and which tools are taken for others.
 
+use clap::ValueEnum as _;
 use karat_core::case::EvalFile;
 use karat_core::coverage::{Coverage, Requirement, Suite};
 use karat_core::exit::ExitStatus;
 use karat_report::destination::Destination;
 use karat_report::{ConsoleSettings, Verbosity, coverage_page, coverage_text};
 
-use crate::args::{CoverageArgs, OutputFormat};
+use crate::args::{CoverageArgs, OutputFormat, RequireName};
 use crate::confusion::{RunChoice, read_confusion};
 use crate::discover::discover_any;
 use crate::environment::Environment;
@@ -15,7 +16,7 @@ use crate::interrupt::end_when_asked;
 use crate::load::load_all;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::read_tools;
+use crate::registry::list_tools;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CoverageArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -45,14 +46,15 @@ pub(crate) fn run(args: &CoverageArgs, environment: &Environment, printer: &Prin
 /// Reads everything that coverage is made of.
 fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) -> Result<Coverage, Failure> {
     let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
-    let paths = discover_any(&args.paths, &settings, &environment.current_dir)?;
+    let paths = discover_any(&args.paths, &settings, &environment.current_dir)
+        .map_err(|failure| with_requirement_hint(failure, args))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     end_when_asked(&runtime);
-    let tools = runtime.block_on(read_tools(&mut settings, printer))?;
-    let Some(registry) = &tools.registry else {
+    let registry = runtime.block_on(list_tools(&mut settings, printer))?;
+    let Some(registry) = &registry else {
         let missing =
             format!("there is no tool registry to cover: {} is not there", settings.tool_registry.path.display());
         return Err(
@@ -85,6 +87,18 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
     let scored = rubrics.iter().zip(&scored).map(|(rubric, file)| Suite { path: &rubric.path.shown, file });
     let suites: Vec<Suite<'_>> = suites.chain(scored).collect();
     Ok(Coverage::of(registry, overlaps.as_ref(), &suites, Some(&measured).filter(|_| has_results)))
+}
+
+/// Helps somebody who wrote `--require tested`, of which the last word is a path.
+fn with_requirement_hint(failure: Failure, args: &CoverageArgs) -> Failure {
+    let is_requirement = |path: &&std::path::PathBuf| {
+        let mut words = path.to_str().unwrap_or_default().split(',');
+        words.all(|word| RequireName::from_str(word, false).is_ok())
+    };
+    match args.paths.iter().find(is_requirement) {
+        Some(path) => failure.hint(format!("did you mean --require={}?", path.display())),
+        None => failure,
+    }
 }
 
 fn required(args: &CoverageArgs) -> Vec<Requirement> {

@@ -15,6 +15,8 @@ use crate::printer::Printer;
 
 const DEFAULT_ENDPOINT: &str = "http://localhost:3000/chat";
 const TOOLS_FILE: &str = "tools.json";
+/// Where tools are looked for if nobody says so.
+const DEFAULT_REGISTRY: &str = "tools/tools.exports.ts";
 const DEFAULT_TOOL: &str = "get_weather";
 const DEFAULT_MESSAGE: &str = "What's the weather in Paris?";
 
@@ -57,7 +59,9 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
     }
     write_new(&config_path, &config(&endpoint, provider.is_some()))?;
     let mut next = format!("wrote {}\n", written.join("\nwrote "));
-    next.push_str(&next_steps(provider.as_ref()));
+    let has_tools = provider.is_some() || folder.join(DEFAULT_REGISTRY).exists();
+    let to = if folder == *here { None } else { Some(shown(&folder)) };
+    next.push_str(&next_steps(provider.as_ref(), to.as_deref(), has_tools));
     printer.out(&next).map_err(|error| Failure::errored(error.to_string()))?;
     Ok(ExitStatus::Success)
 }
@@ -84,7 +88,7 @@ fn provider_of(endpoint: &str) -> Result<Option<KnownProvider>, Failure> {
     }
 }
 
-fn next_steps(provider: Option<&KnownProvider>) -> String {
+fn next_steps(provider: Option<&KnownProvider>, folder: Option<&str>, has_tools: bool) -> String {
     let steps = match provider {
         None => "put values that only the tool can know into 'responseContains'".to_owned(),
         Some(provider) => {
@@ -103,7 +107,10 @@ fn next_steps(provider: Option<&KnownProvider>) -> String {
             steps
         }
     };
-    format!("\nNext: {steps}, then\n  karat check\n  karat run\n")
+    let go = folder.map(|folder| format!("  cd {}\n", shell_words::quote(folder))).unwrap_or_default();
+    // What is known of the tools is worth a look before the agent is asked.
+    let (look, cover) = if has_tools { ("  karat tools\n", "  karat coverage\n") } else { ("", "") };
+    format!("\nNext: {steps}, then\n{go}{look}  karat check\n  karat run\n{cover}")
 }
 
 fn config(endpoint: &str, is_model: bool) -> Value {

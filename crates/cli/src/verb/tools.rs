@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::interrupt::end_when_asked;
 use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
-use crate::registry::read_tools;
+use crate::registry::list_tools;
 use crate::settings::Settings;
 
 /// Where the lock is if nobody says so.
@@ -55,7 +55,7 @@ impl Known {
             .build()
             .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
         end_when_asked(&runtime);
-        let registry = runtime.block_on(read_tools(&mut settings, printer))?.registry;
+        let registry = runtime.block_on(list_tools(&mut settings, printer))?;
         let registry = registry.ok_or_else(|| {
             let default = shown(&settings.tool_registry.path, &settings.here);
             Failure::invalid("nothing says what the agent's tools are")
@@ -68,7 +68,7 @@ impl Known {
     /// Says what could not be read, and tells whether somebody has to mend it.
     fn warn_of_gaps(&self, printer: &Printer) -> bool {
         for gap in self.registry.gaps() {
-            printer.warn(&format!("{}: {}", gap.place, gap.what));
+            printer.warn_of_gap(gap);
         }
         self.registry.gaps().iter().any(|gap| gap.kind == GapKind::Broken)
     }
@@ -97,8 +97,14 @@ impl Known {
 }
 
 fn list(args: &ToolsListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let known = Known::read(&args.config, &[], environment, printer)?;
-    let selection = Selection::read(&args.names)?;
+    let is_project = |name: &&String| environment.current_dir.join(name).join("karat.json").is_file();
+    let (folders, names): (Vec<&String>, Vec<&String>) = args.names.iter().partition(is_project);
+    if let [_, other, ..] = folders[..] {
+        return Err(Failure::invalid(format!("'{other}' is a project of its own: list one at a time")));
+    }
+    let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
+    let known = Known::read(&args.config, &folders, environment, printer)?;
+    let selection = Selection::read(&names)?;
     if let Some(failure) = selection.without_match(&known.registry) {
         known.warn_of_gaps(printer);
         return Err(failure);
@@ -106,7 +112,9 @@ fn list(args: &ToolsListArgs, environment: &Environment, printer: &Printer) -> R
     let list = ToolList::of(&known.registry, |tool| selection.holds(tool), known.settings.tokenizer);
     match args.format {
         OutputFormat::Json => known.print_json(&list, printer)?,
-        OutputFormat::Human => known.print_text(&tool_list_text(&list, printer.console()), printer)?,
+        OutputFormat::Human => {
+            known.print_text(&tool_list_text(&list, printer.console(), printer.screen), printer)?;
+        }
     }
     let is_broken = known.warn_of_gaps(printer);
     Ok(if is_broken { ExitStatus::Errored } else { ExitStatus::Success })
@@ -118,8 +126,8 @@ struct Selection<'s> {
 }
 
 impl<'s> Selection<'s> {
-    fn read(names: &'s [String]) -> Result<Self, Failure> {
-        let read = |name: &'s String| {
+    fn read(names: &[&'s String]) -> Result<Self, Failure> {
+        let read = |name: &&'s String| {
             // A name that is no glob can still be a tool's.
             let pattern = Pattern::new(name).or_else(|_| Pattern::new(&Pattern::escape(name)));
             pattern
@@ -154,7 +162,11 @@ fn is_meant(name: &str, pattern: &Pattern, tool: &Tool) -> bool {
 }
 
 fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let known = Known::read(&args.config, &[], environment, printer)?;
+    if let Some(folder) = args.folder.as_ref().filter(|folder| !environment.current_dir.join(folder).is_dir()) {
+        return Err(Failure::invalid(format!("there is no folder {}", folder.display()))
+            .hint("all tools of a project are locked: name its folder, or nothing"));
+    }
+    let known = Known::read(&args.config, args.folder.as_slice(), environment, printer)?;
     let path = known.lock_path(args.lock_file.as_ref());
     let shown = shown(&path, &known.settings.here);
     if known.warn_of_gaps(printer) {

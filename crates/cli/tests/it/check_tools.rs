@@ -253,3 +253,46 @@ fn hostile_descriptions_stay_text() {
     let output = project.run(["check"]);
     assert!(!output.stdout.contains(['\u{1b}', '\u{202e}', '\u{0}']), "{:?}", output.stdout);
 }
+
+/// A long line is cut between words, with a sign that it was, and underlined no further than what is meant.
+#[test]
+fn a_long_line_is_cut_between_words() {
+    let known = "and its description goes on and on with words that nobody needs to see in an excerpt ".repeat(2);
+    let source = format!(
+        "export const a = {{ name: 'a', status: '{known}', description: `Fetches ${{process.env.WHAT}} of {known}`, version: '1.0.0' }};\n"
+    );
+    let project = project().file("tools/tools.exports.ts", source.as_str());
+    insta::assert_snapshot!(project.run(["check"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+      ⚠ a: the description is not known: 'process.env.WHAT' is known only at run
+      │ time (registry-unknown)
+       ╭─[tools/tools.exports.ts:1:237]
+     1 │ … `Fetches ${process.env.WHAT} of and its description goes on and on wit…
+       ·              ────────────────
+       ╰────
+      help: nothing is concluded from it; write it as a literal, or let
+            'toolRegistry' name a command that prints the tools
+
+    1 tool, 0 files, 0 cases: 0 invalid, 0 errors, 1 warning
+    ----- stderr -----
+    warning: only the tools are checked: there is no folder evals
+    ");
+    // White space that is cut away is not missed.
+    let indented = format!("[\n  {{\n    \"name\": \"a\",\n    \"description\": \"Fetches {known}\"\n  }}\n]\n");
+    project.write("tools.json", indented);
+    let output = project.run(["check", "--tool-registry-path", "tools.json"]);
+    assert!(output.stdout.contains(" 4 │ … \"description\": \"Fetches and its"), "{}", output.stdout);
+    let output = project.run(["check", "--ascii"]);
+    assert!(output.stdout.is_ascii() && output.stdout.contains("... "), "{}", output.stdout);
+}
+
+#[test]
+fn what_is_left_out_fits_the_screen() {
+    let tools: Vec<Value> = (0..20)
+        .map(|n| json!({"name": format!("a_tool_of_some_length_{n}"), "description": format!("Fetches page {n} of book {n}.")}))
+        .collect();
+    let output = project().file("tools.json", json!(tools)).run(["check", "--tool-registry-path", "tools.json"]);
+    assert!(output.stdout.contains("… and 10 more of description-trigger: a_tool_of"), "{}", output.both());
+    assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.both());
+}

@@ -377,3 +377,14 @@ fn the_page_shows_hostile_names_and_runs_nothing() {
     assert_eq!(project.run(["coverage", "--report", "html=-", "--format", "json"]).code, Some(2));
     assert_eq!(project.run(["coverage", "--report", "pdf=x"]).code, Some(2));
 }
+
+#[test]
+fn a_requirement_that_is_taken_for_a_path_is_told() {
+    insta::assert_snapshot!(travel().run(["coverage", "--require", "tested,golden"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: tested,golden does not exist
+    hint: did you mean --require=tested,golden?
+    ");
+}

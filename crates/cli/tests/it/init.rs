@@ -37,6 +37,25 @@ fn writes_what_can_be_checked_at_once_and_never_overwrites() {
 }
 
 #[test]
+fn says_where_to_go_on() {
+    let project = project().file("an app/tools/tools.exports.ts", "export const tools = [];");
+    insta::assert_snapshot!(project.run(["init", "--yes", "an app"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    wrote an app/karat.json
+    wrote an app/evals/get-weather.golden.json
+
+    Next: put values that only the tool can know into 'responseContains', then
+      cd 'an app'
+      karat tools
+      karat check
+      karat run
+      karat coverage
+    ----- stderr -----
+    ");
+}
+
+#[test]
 fn leaves_an_eval_file_that_is_there() {
     let project = project().file("evals/get-weather.golden.json", json!([]));
     assert_eq!(project.run(["init", "--yes"]).code, Some(2));
@@ -59,8 +78,10 @@ fn a_model_gets_tools_and_a_case_with_stubs() {
     Next: say in tools.json what the tool does and takes,
     put what it answers into 'stubs', and what the response must hold of it into 'responseContains',
     set ANTHROPIC_API_KEY (in the environment or in a file .env), then
+      karat tools
       karat check
       karat run
+      karat coverage
     ----- stderr -----
     ");
     assert_eq!(project.read_json("karat.json")["toolRegistryPath"], "tools.json");

@@ -144,37 +144,46 @@ fn a_servers_secrets_are_kept_and_other_variables_stay_here() {
     let project = project().file("karat.json", config).file("evals/x.golden.json", json!([]));
     let output = project.command(["check"]).env("SERVER_TOKEN", SECRET).env("OTHER", "not-theirs").run();
     insta::assert_snapshot!(output.filtered(), @"
-    exit: 2
+    exit: 1
     ----- stdout -----
+      × mcp:shell: the server ended at once (exit status: 3); it said: got ***,
+      │ other=, home=[HOME] (registry-broken)
+
+    0 tools, 1 file, 0 cases: 0 invalid, 1 error, 0 warnings
     ----- stderr -----
-    error: the MCP server 'shell' ended at once (exit status: 3); it said: got ***, other=, home=[HOME]
     ");
     assert!(!output.both().contains(SECRET) && !output.both().contains("not-theirs"), "{}", output.both());
     insta::assert_snapshot!(project.run(["check"]).filtered(), @"
-    exit: 2
+    exit: 1
     ----- stdout -----
+      × mcp:shell: the MCP server 'shell' cannot be given TOKEN: the environment
+      │ variable SERVER_TOKEN is not set (registry-broken)
+
+    0 tools, 1 file, 0 cases: 0 invalid, 1 error, 0 warnings
     ----- stderr -----
-    error: the MCP server 'shell' cannot be given TOKEN: the environment variable SERVER_TOKEN is not set
     ");
 }
 
 #[test]
-fn a_server_that_dies_has_its_last_lines_shown_and_no_half_of_a_secret() {
+fn a_server_that_dies_has_its_first_and_last_lines_shown_and_no_half_of_a_secret() {
     const SECRET: &str = "s3cr3t-of-a-server";
     let start = |script: &str| {
         let config = json!({"mcpServers": {"shell": {"command": ["sh", "-c", script], "env": {"TOKEN": "${TOKEN}"}}}});
-        let project = project().file("karat.json", config).file("evals/x.golden.json", json!([]));
-        project.command(["check"]).env("TOKEN", SECRET).run()
+        let runs = case("gs-x-001", "hi", json!({"responseNonEmpty": true}));
+        let project = project().file("karat.json", config).file("evals/x.golden.json", json!([runs]));
+        project.command(["run", "--agent-endpoint", "http://127.0.0.1:9"]).env("TOKEN", SECRET).run()
     };
     insta::assert_snapshot!(start("seq 1 20 >&2; echo \"  at $TOKEN\" >&2; exit 3").filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
     error: the MCP server 'shell' ended at once (exit status: 3); it said:
+      1
+      2
+      3
+      4
+      5
       …
-      14
-      15
-      16
       17
       18
       19
@@ -188,6 +197,57 @@ fn a_server_that_dies_has_its_last_lines_shown_and_no_half_of_a_secret() {
     assert!(output.stderr.contains("xxx") && !output.both().contains(half), "{}", output.both());
     let output = start(&format!("echo {}$TOKEN; exit 3", "x".repeat(200 - SECRET.len() / 2)));
     assert!(!output.both().contains(&SECRET[..SECRET.len() / 2]), "{}", output.both());
+}
+
+#[test]
+fn a_server_that_fails_hides_no_other_from_who_only_looks() {
+    const SECRET: &str = "s3cr3t-of-a-server";
+    let failing = json!({"command": ["sh", "-c", "echo \"Error: no $TOKEN\" >&2; echo at x >&2; exit 3"], "env": {"TOKEN": "${TOKEN}"}});
+    let unset = json!({"command": shell_server(""), "env": {"KEY": "${NOT_SET_AT_ALL}"}});
+    let servers = json!({"bad": failing, "again": {"command": shell_server("")}, "shell": {"command": shell_server("")}, "unset": unset});
+    let project = with_server(&json!({"mcpServers": servers}));
+    let run = |arguments: &[&str]| {
+        let output = project.command(arguments.iter().copied()).env("TOKEN", SECRET).run();
+        assert!(!output.both().contains(SECRET), "{}", output.both());
+        output
+    };
+    insta::assert_snapshot!(run(&["tools"]).filtered(), @"
+    exit: 3
+    ----- stdout -----
+    NAME    VERSION  DESCRIPTION  SCHEMA        TOKENS  READ IN
+    hello   9.9      —            a2c799262a3c       —  mcp:again
+    die     9.9      —            a2c799262a3c       —  mcp:again
+    odd     9.9      —            a2c799262a3c       —  mcp:again
+    refuse  9.9      —            a2c799262a3c       —  mcp:again
+    pid     9.9      —            a2c799262a3c       —  mcp:again
+
+    5 tools: 0 tokens in descriptions, 25 in schemas
+    ----- stderr -----
+    warning: mcp:unset: the MCP server 'unset' cannot be given KEY: the environment variable NOT_SET_AT_ALL is not set
+    warning: mcp:bad: the server ended at once (exit status: 3); it said:
+      Error: no ***
+      at x
+    warning: mcp:shell: the server has the tool 'hello', which 'mcp:again' has too
+    warning: mcp:shell: the server has the tool 'die', which 'mcp:again' has too
+    warning: mcp:shell: the server has the tool 'odd', which 'mcp:again' has too
+    warning: mcp:shell: the server has the tool 'refuse', which 'mcp:again' has too
+    warning: mcp:shell: the server has the tool 'pid', which 'mcp:again' has too
+    ");
+    let output = run(&["tools", "--format", "json"]);
+    assert_eq!((output.code, output.stdout.matches("\"kind\": \"broken\"").count()), (Some(3), 7), "{}", output.both());
+    assert_eq!(run(&["tools", "lock"]).code, Some(3));
+    let output = run(&["check"]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    assert!(output.stdout.contains("mcp:bad: the server ended at once (exit status: 3)"), "{}", output.both());
+    // What may be a tool of the server that is not there is no mistake.
+    assert!(!output.stdout.contains("(unknown-tool)"), "{}", output.both());
+    let output = run(&["coverage"]);
+    assert!(output.stdout.contains("mcp:bad: the server ended at once"), "{}", output.both());
+    let output = run(&["overlap", "suggest"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stderr.contains("warning: mcp:bad: the server ended at once"), "{}", output.both());
+    let output = run(&["run"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
 }
 
 /// A model that nobody here wrote calls tools that nobody here wrote.

@@ -36,10 +36,10 @@ fn tools_are_listed_with_what_they_cost() {
     insta::assert_snapshot!(project.run(["tools"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    NAME          VERSION  DESCRIPTION   SCHEMA        TOKENS
-    get_weather   1.2.0    8749cb0a6c21  fc0b1a9e7eab      11
-    get_forecast  1.0.3    5709d0ef99fa  a2c799262a3c       5
-    ping          —        —             —                  —
+    NAME          VERSION  DESCRIPTION   SCHEMA        TOKENS  READ IN
+    get_weather   1.2.0    8749cb0a6c21  fc0b1a9e7eab      11  tools.json:2:2
+    get_forecast  1.0.3    5709d0ef99fa  a2c799262a3c       5  tools.json:15:2
+    ping          —        —             —                  —  tools.json:23:2
 
     3 tools: 16 tokens in descriptions, 19 in schemas
     ----- stderr -----
@@ -347,7 +347,10 @@ fn hostile_names_steer_nothing() {
         assert_eq!(output.code, Some(0), "{}", output.both());
         let is_harmless = |character: char| character == '\n' || !character.is_control() && character != '\u{202e}';
         assert!(output.both().chars().all(is_harmless), "{}", output.both());
-        assert!(output.both().lines().all(|line| line.chars().count() <= 80), "{}", output.both());
+        // In the list nothing is cut, for whoever searches in it.
+        let is_list = arguments.len() == 1;
+        assert!(is_list || output.both().lines().all(|line| line.chars().count() <= 80), "{}", output.both());
+        assert!(!is_list || output.stdout.contains(&long), "{}", output.both());
     }
     project.write("tools.json", json!([{"name": format!("{long}y"), "version": "2"}]));
     let output = project.run(["tools", "diff"]);
@@ -382,11 +385,28 @@ fn with_source(more: &str) -> TempProject {
 }
 
 #[test]
+fn a_folder_with_a_configuration_is_the_project() {
+    let project = project()
+        .file("one/karat.json", json!({"toolRegistryPath": "tools.json"}))
+        .file("one/tools.json", json!([{"name": "look"}, {"name": "see"}]))
+        .file("two/karat.json", json!({}));
+    let output = project.run(["tools", "one"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("one/tools.json:2:2"), "{}", output.both());
+    let output = project.run(["tools", "one", "look"]);
+    assert!(output.stdout.contains("1 tool:"), "{}", output.both());
+    assert_eq!(project.run(["tools", "one", "two"]).code, Some(2));
+    assert_eq!(project.run(["tools", "lock", "nowhere"]).code, Some(2));
+    assert_eq!(project.run(["tools", "lock", "one"]).code, Some(0));
+    assert!(project.path().join("one/evals/tools.lock.json").exists());
+}
+
+#[test]
 fn what_shows_only_when_run_is_told_and_is_no_change() {
     let project = with_source("");
     let output = project.run(["tools"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.stdout.contains("the description of 'get_news' is unknown: "), "{}", output.stdout);
+    assert!(output.stdout.contains("the description of 'get_news' is unknown:"), "{}", output.stdout);
     assert!(output.stdout.contains("as far as they are known"), "{}", output.stdout);
     let listed = parsed(&project.run(["tools", "--format", "json", "get_news"]).stdout);
     fits("tools", &listed);

@@ -81,76 +81,22 @@ const PEOPLE: [&str; 18] = [
     "you",
 ];
 
-/// Verbs that begin many tools' names and say nothing of the subject.
-const NAME_VERBS: [&str; 24] = [
-    "add",
-    "calculate",
-    "check",
-    "create",
-    "delete",
-    "do",
-    "edit",
-    "fetch",
-    "find",
-    "get",
-    "list",
-    "make",
-    "query",
-    "read",
-    "remove",
-    "retrieve",
-    "run",
-    "search",
-    "send",
-    "set",
-    "show",
-    "start",
-    "update",
-    "write",
-];
-
 pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     if condition_at(prose, tool).is_some() {
         return None;
     }
     let message = "the description does not say when to use the tool: there is no 'Use when …'".to_owned();
-    let suggestion = format!("add a sentence: {}", suggested_sentence(tool));
+    let suggestion = format!("add a sentence that says when to call it: {}", suggested_sentence(tool));
     Some(Words::none().finding(ContractRule::DescriptionTrigger, tool, message, suggestion))
 }
 
-/// Returns the sentence that a tool's author might add.
+/// Returns how the sentence that is missing might begin: what the tool is for, only its author knows.
 pub(super) fn suggested_sentence(tool: &Tool) -> String {
-    const MOST_PHRASES: usize = 2;
-    let phrases: Vec<String> =
-        tool.trigger_phrases.iter().take(MOST_PHRASES).map(|phrase| format!("\"{}\"", phrase.trim())).collect();
-    if !phrases.is_empty() {
-        return format!("Use when the user says something like {}.", phrases.join(" or "));
+    let phrase = tool.trigger_phrases.iter().map(|phrase| phrase.trim()).find(|phrase| !phrase.is_empty());
+    match phrase {
+        Some(phrase) => format!("Use when the user asks \"{phrase}\" or alike."),
+        None => "Use when the user asks ….".to_owned(),
     }
-    let mut words = name_words(&tool.name);
-    if words.len() > 1 && NAME_VERBS.contains(&words[0].as_str()) {
-        words.remove(0);
-    }
-    match words.join(" ") {
-        subject if subject.is_empty() => "Use when the user asks for ….".to_owned(),
-        subject => format!("Use when the user asks for {subject} …."),
-    }
-}
-
-/// Returns the words of a tool's name in their order: `getCityWeather`, `get_city-weather`.
-fn name_words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut before = ' ';
-    for letter in name.chars() {
-        let begins = !before.is_alphanumeric() || letter.is_uppercase() && before.is_lowercase();
-        if letter.is_alphanumeric() {
-            if begins {
-                words.push(String::new());
-            }
-            words.last_mut().into_iter().for_each(|word| word.extend(letter.to_lowercase()));
-        }
-        before = letter;
-    }
-    words
 }
 
 /// Returns what stands behind the `Use when` of a description, up to the end of the sentence.
@@ -207,7 +153,7 @@ mod tests {
 
     #[test]
     fn lists_of_words_are_in_order() {
-        let lists: [&[&str]; 6] = [&USES, &BETWEEN, &CONDITIONS, &FITS, &PEOPLE, &NAME_VERBS];
+        let lists: [&[&str]; 5] = [&USES, &BETWEEN, &CONDITIONS, &FITS, &PEOPLE];
         assert!(lists.iter().all(|list| list.is_sorted()));
     }
 
@@ -242,13 +188,13 @@ mod tests {
     #[case("Adds numbers used to compute a sum.")]
     fn no_trigger_is_found(#[case] description: &str) {
         let finding = check(&tool(), &Prose::of(description)).expect("a finding");
-        assert_eq!(finding.suggestion, "add a sentence: Use when the user asks for city weather ….");
+        assert_eq!(finding.suggestion, "add a sentence that says when to call it: Use when the user asks ….");
     }
 
     #[test]
     fn trigger_phrases_are_suggested() {
         let tool = Tool { trigger_phrases: vec!["is it cold?".to_owned()], ..tool() };
-        assert_eq!(suggested_sentence(&tool), "Use when the user says something like \"is it cold?\".");
+        assert_eq!(suggested_sentence(&tool), "Use when the user asks \"is it cold?\" or alike.");
     }
 
     #[rstest]

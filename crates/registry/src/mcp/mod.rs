@@ -12,5 +12,5 @@ pub use config::{McpServerConfig, NamedServer, read_mcp_servers};
 pub(crate) use process::ServerProcess;
 pub use process::end_servers;
 pub(crate) use server::not_found;
-pub use server::{McpError, McpProblem, McpServer};
+pub use server::{McpError, McpProblem, McpServer, mcp_place};
 pub use servers::McpServers;

@@ -68,7 +68,7 @@ impl ServerProcess {
         let process = Self {
             group: Arc::clone(&group),
             status,
-            stderr: Arc::new(Mutex::new(Lines::new(Keep::Last, STDERR_KEPT))),
+            stderr: Arc::new(Mutex::new(Lines::new(Keep::Ends, STDERR_KEPT))),
             stdout: Arc::new(Mutex::new(Lines::new(Keep::First, STDOUT_KEPT))),
         };
         let listening = tokio::spawn(keep_lines(stderr, Arc::clone(&process.stderr)));
@@ -84,7 +84,7 @@ impl ServerProcess {
         *ended.ok()?.ok()?
     }
 
-    /// Returns the end of what the server said on stderr.
+    /// Returns the beginning and the end of what the server said on stderr.
     pub(crate) fn stderr(&self) -> String {
         locked(&self.stderr).text()
     }
@@ -153,7 +153,7 @@ impl AsyncRead for Heard {
     }
 }
 
-/// Reads to the end, so that the server never waits for a reader, and keeps the last of it.
+/// Reads to the end, so that the server never waits for a reader, and keeps the ends of it.
 async fn keep_lines(mut stderr: ChildStderr, kept: Arc<Mutex<Lines>>) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {

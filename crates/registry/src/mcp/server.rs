@@ -95,7 +95,9 @@ impl McpServer {
         let connection = self.connection().await?;
         let listing = tokio::time::timeout(self.limit, connection.list());
         let listed = match listing.await {
-            Ok(Ok(tools)) => Ok(tools.into_iter().map(|tool| self.target.place(tool)).collect()),
+            Ok(Ok(tools)) => {
+                Ok(tools.into_iter().map(|tool| Tool { place: Some(self.target.place()), ..tool }).collect())
+            }
             Ok(Err(problem)) => Err(problem),
             Err(_) => Err(McpProblem::Silent { limit_ms: self.limit.as_millis(), said: connection.stderr() }),
         };
@@ -152,13 +154,21 @@ impl McpServer {
     }
 }
 
+/// Returns where the tools of a server are said to be read.
+pub fn mcp_place(server: &str) -> ToolPlace {
+    // A server without a name is called as the settings name it, which begins like this.
+    let source = if server.starts_with("mcp:") { server.to_owned() } else { format!("mcp:{server}") };
+    ToolPlace { source, position: None }
+}
+
 impl NamedServer {
     fn fails(&self, problem: McpProblem) -> McpError {
         McpError { server: self.name.clone(), problem }
     }
 
-    fn place(&self, tool: Tool) -> Tool {
-        Tool { place: Some(ToolPlace { source: format!("mcp:{}", self.name), position: None }), ..tool }
+    /// Returns where the server's tools are said to be read.
+    pub(super) fn place(&self) -> ToolPlace {
+        mcp_place(&self.name)
     }
 }
 

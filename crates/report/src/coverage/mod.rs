@@ -125,9 +125,14 @@ fn gaps(coverage: &Coverage) -> Section {
             counted(coverage.registry.gaps.len(), "part of the registry", "parts of the registry")
         ),
         advice: "there may be more tools, so the wanted numbers are the least there can be",
-        lines: gaps.map(|gap| format!("{}: {}", gap.place, gap.what)).collect(),
+        lines: gaps.map(|gap| format!("{}: {}", gap.place, one_line(&gap.what))).collect(),
         is_in_table: false,
     }
+}
+
+/// Returns what a server said in one line, without the indentation of its lines.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn section(coverage: &Coverage, requirement: Requirement) -> Section {

@@ -7,28 +7,29 @@ use karat_core::tool_list::{ListedTool, ToolList};
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, cut_middle, cut_start, pad, printable, width, wrap};
+use crate::terminal_text::{cut, cut_start, pad, printable, width, wrap};
 
 /// What stands between two columns.
 const GAP: usize = 2;
 
-/// A name that is cut to less says nothing.
-const SHORTEST_NAME: usize = 16;
+/// A place that is cut to less says nothing.
+const SHORTEST_PLACE: usize = 20;
 
-/// The same of a place.
-const SHORTEST_PLACE: usize = 12;
+/// A version or status that is longer is none.
+const LONGEST_WORD: usize = 12;
 
-/// A version that is longer is no version.
-const LONGEST_VERSION: usize = 12;
+/// Longer names stand out of their column, lest one of them moves all others apart.
+const WIDEST_NAMES: usize = 64;
 
 /// What stands for a value that shows only when the source is run.
 const UNKNOWN: &str = "unknown";
 
-/// Lays out the tools, what is unknown of them, and what they cost.
-pub fn tool_list_text(list: &ToolList, settings: ConsoleSettings) -> String {
+/// Lays out the tools, what is unknown of them, and what they cost. Without a screen no row is cut, for the sake of
+/// whoever searches in them.
+pub fn tool_list_text(list: &ToolList, settings: ConsoleSettings, screen: Option<usize>) -> String {
     let mut out = String::new();
     if settings.verbosity != Verbosity::Quiet && !list.tools.is_empty() {
-        Table::new(list, settings).write(&mut out);
+        Table::new(list, settings, screen).write(&mut out);
         footnotes(list, settings, &mut out);
         out.push('\n');
     }
@@ -73,8 +74,9 @@ struct Column {
 /// How a cell fills its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fit {
+    /// Never cut: a name is to be copied and searched for.
+    Whole,
     CutEnd,
-    CutMiddle,
     CutStart,
     Right,
 }
@@ -88,8 +90,8 @@ impl Column {
 
     fn fitted(&self, text: &str, ellipsis: &str) -> String {
         let text = match self.fit {
+            Fit::Whole => text.into(),
             Fit::CutEnd => cut(text, self.width, ellipsis),
-            Fit::CutMiddle => cut_middle(text, self.width, ellipsis),
             Fit::CutStart => cut_start(text, self.width, ellipsis),
             Fit::Right => return format!("{}{text}", " ".repeat(self.width.saturating_sub(width(text)))),
         };
@@ -97,14 +99,14 @@ impl Column {
     }
 }
 
-struct Table<'t> {
-    list: &'t ToolList,
+struct Table {
     settings: ConsoleSettings,
+    rows: usize,
     columns: Vec<Column>,
 }
 
-impl<'t> Table<'t> {
-    fn new(list: &'t ToolList, settings: ConsoleSettings) -> Self {
+impl Table {
+    fn new(list: &ToolList, settings: ConsoleSettings, screen: Option<usize>) -> Self {
         let tools = &list.tools;
         let dash = settings.symbols.dash;
         let shown = |tool: &ListedTool, field, value: Option<String>| match value {
@@ -117,11 +119,15 @@ impl<'t> Table<'t> {
         let tokens = |tool: &ListedTool| {
             shown(tool, ToolField::Description, tool.description_tokens.map(|tokens| tokens.to_string()))
         };
-        let mut columns = vec![Column::of("NAME", Fit::CutMiddle, tools, |tool| tool.name.clone())];
+        let names = Column::of("NAME", Fit::Whole, tools, |tool| tool.name.clone());
+        let mut columns = vec![Column { width: names.width.min(WIDEST_NAMES), ..names }];
         if tools.iter().any(|tool| tool.version.is_some() || tool.is_unknown(ToolField::Version)) {
             let version = |tool: &ListedTool| shown(tool, ToolField::Version, tool.version.clone());
-            let column = Column::of("VERSION", Fit::CutEnd, tools, version);
-            columns.push(Column { width: column.width.min(LONGEST_VERSION), ..column });
+            columns.push(Column::of("VERSION", Fit::CutEnd, tools, version));
+        }
+        if tools.iter().any(|tool| tool.status.is_some()) {
+            let status = |tool: &ListedTool| tool.status.clone().unwrap_or_else(|| dash.to_owned());
+            columns.push(Column::of("STATUS", Fit::CutEnd, tools, status));
         }
         columns.push(Column::of("DESCRIPTION", Fit::CutEnd, tools, hash));
         columns.push(Column::of("SCHEMA", Fit::CutEnd, tools, schema));
@@ -130,47 +136,45 @@ impl<'t> Table<'t> {
             let place = |tool: &ListedTool| tool.place.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
             columns.push(Column::of("READ IN", Fit::CutStart, tools, place));
         }
-        let mut table = Self { list, settings, columns };
-        table.narrow();
+        let mut table = Self { settings, rows: tools.len(), columns };
+        if let Some(screen) = screen {
+            table.narrow(screen);
+        }
         table
     }
 
-    /// Brings the table to the screen's width: places and names share what the others leave them.
-    fn narrow(&mut self) {
-        // What a very narrow screen has no room for is in `--format json`.
-        for title in ["READ IN", "SCHEMA", "VERSION"] {
-            let least: usize = self.columns.iter().map(least_width).sum();
-            if least + GAP * (self.columns.len() - 1) > self.settings.columns {
-                self.columns.retain(|column| column.title != title);
-            }
+    /// Brings the table to the screen's width, by what is missed least; all of it is in `--format json`.
+    fn narrow(&mut self, screen: usize) {
+        for column in self.columns.iter_mut().filter(|column| ["VERSION", "STATUS"].contains(&column.title)) {
+            column.width = column.width.min(LONGEST_WORD);
         }
-        let fixed: usize = self.columns.iter().filter(|column| !is_flexible(column)).map(|column| column.width).sum();
-        let room = self.settings.columns.saturating_sub(fixed + GAP * (self.columns.len() - 1));
-        let place = self.columns.iter().find(|column| column.fit == Fit::CutStart).map_or(0, |column| column.width);
-        // A place says much in its last characters, a name in all of them.
-        let for_place =
-            place.min((room / 3).max(SHORTEST_PLACE)).max(room.saturating_sub(self.columns[0].width).min(place));
-        for column in &mut self.columns {
-            match column.fit {
-                Fit::CutMiddle => column.width = column.width.min(room.saturating_sub(for_place)),
-                Fit::CutStart => column.width = for_place,
-                Fit::CutEnd | Fit::Right => {}
-            }
+        for title in ["SCHEMA", "VERSION", "STATUS"] {
+            self.drop_unless_fits(title, screen);
+        }
+        let too_wide = self.width().saturating_sub(screen);
+        if let Some(place) = self.columns.iter_mut().find(|column| column.fit == Fit::CutStart) {
+            place.width = place.width.saturating_sub(too_wide).max(place.width.min(SHORTEST_PLACE));
+        }
+        for title in ["DESCRIPTION", "READ IN", "TOKENS"] {
+            self.drop_unless_fits(title, screen);
         }
     }
 
+    fn drop_unless_fits(&mut self, title: &str, screen: usize) {
+        if self.width() > screen {
+            self.columns.retain(|column| column.title != title);
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.columns.iter().map(|column| column.width + GAP).sum::<usize>() - GAP
+    }
+
     fn write(&self, out: &mut String) {
-        let palette = self.settings.palette;
         let titles = self.row(|column| column.title);
-        let _ = writeln!(out, "{}", palette.dim(titles));
-        for (index, tool) in self.list.tools.iter().enumerate() {
+        let _ = writeln!(out, "{}", self.settings.palette.dim(titles));
+        for index in 0..self.rows {
             let _ = writeln!(out, "{}", self.row(|column| &column.cells[index]));
-            let kind: Vec<&str> = tool.category.iter().chain(&tool.status).map(String::as_str).collect();
-            if !kind.is_empty() {
-                let kind = format!("  {}", printable(&kind.join(", ")));
-                let kind = cut(&kind, self.settings.columns, self.settings.symbols.ellipsis);
-                let _ = writeln!(out, "{}", palette.dim(kind));
-            }
         }
     }
 
@@ -178,18 +182,6 @@ impl<'t> Table<'t> {
         let ellipsis = self.settings.symbols.ellipsis;
         let cells: Vec<String> = self.columns.iter().map(|column| column.fitted(cell(column), ellipsis)).collect();
         cells.join(&" ".repeat(GAP)).trim_end().to_owned()
-    }
-}
-
-fn is_flexible(column: &Column) -> bool {
-    matches!(column.fit, Fit::CutMiddle | Fit::CutStart)
-}
-
-fn least_width(column: &Column) -> usize {
-    match column.fit {
-        Fit::CutMiddle => column.width.min(SHORTEST_NAME),
-        Fit::CutStart => column.width.min(SHORTEST_PLACE),
-        Fit::CutEnd | Fit::Right => column.width,
     }
 }
 
@@ -231,7 +223,7 @@ mod tests {
                 ..Tool::default()
             },
             Tool {
-                name: "a_tool_with_a_name_that_no_one_could_possibly_type".to_owned(),
+                name: "a_tool_with_a_name_that_is_long".to_owned(),
                 place: Some(place("tools/a.ts", 3)),
                 unknown: vec![
                     unknown(ToolField::Description, "the template has a hole"),
@@ -242,20 +234,37 @@ mod tests {
         ])
     }
 
+    fn text_at(list: &ToolList, columns: usize) -> String {
+        tool_list_text(list, settings(columns), Some(columns))
+    }
+
     #[test]
     fn a_table_of_eighty_columns() {
-        insta::assert_snapshot!(tool_list_text(&some_tools(), settings(80)), @"
-        NAME                  VERSION  DESCRIPTION   SCHEMA         TOKENS  READ IN
-        get_weather           1.2.0    a0a90d49fc7b  a2c799262a3c        5  …ool.ts:12:3
-          read, deprecated
-        a_tool_wit…ibly_type  unknown  unknown       —             unknown  …ls/a.ts:3:3
+        insta::assert_snapshot!(text_at(&some_tools(), 80), @"
+        NAME                             DESCRIPTION    TOKENS  READ IN
+        get_weather                      a0a90d49fc7b        5  …et-weather.tool.ts:12:3
+        a_tool_with_a_name_that_is_long  unknown       unknown  tools/a.ts:3:3
 
-        tools/a.ts:9:3: the description of
-          'a_tool_with_a_name_that_no_one_could_possibly_type' is unknown: the template
-          has a hole
-        tools/a.ts:9:3: the version of
-          'a_tool_with_a_name_that_no_one_could_possibly_type' is unknown: it is
-          imported from 'package.json', which is not a module
+        tools/a.ts:9:3: the description of 'a_tool_with_a_name_that_is_long' is
+          unknown: the template has a hole
+        tools/a.ts:9:3: the version of 'a_tool_with_a_name_that_is_long' is unknown:
+          it is imported from 'package.json', which is not a module
+
+        2 tools: 5 tokens in descriptions, 5 in schemas, as far as they are known
+        ");
+    }
+
+    #[test]
+    fn without_a_screen_nothing_is_cut() {
+        insta::assert_snapshot!(tool_list_text(&some_tools(), settings(80), None), @"
+        NAME                             VERSION  STATUS      DESCRIPTION   SCHEMA         TOKENS  READ IN
+        get_weather                      1.2.0    deprecated  a0a90d49fc7b  a2c799262a3c        5  packages/agent/source/tools/weather/get-weather.tool.ts:12:3
+        a_tool_with_a_name_that_is_long  unknown  —           unknown       —             unknown  tools/a.ts:3:3
+
+        tools/a.ts:9:3: the description of 'a_tool_with_a_name_that_is_long' is
+          unknown: the template has a hole
+        tools/a.ts:9:3: the version of 'a_tool_with_a_name_that_is_long' is unknown:
+          it is imported from 'package.json', which is not a module
 
         2 tools: 5 tokens in descriptions, 5 in schemas, as far as they are known
         ");
@@ -266,31 +275,34 @@ mod tests {
     #[case(60)]
     #[case(80)]
     #[case(120)]
-    fn no_line_is_wider_than_the_screen(#[case] columns: usize) {
+    fn a_name_is_never_cut_and_nothing_else_is_wider_than_the_screen(#[case] columns: usize) {
         let hostile = Tool {
             name: format!("\u{1b}[31m{}", "名".repeat(10_000)),
             version: Some("9".repeat(10_000)),
-            category: Some("\n".repeat(200)),
+            status: Some("\n".repeat(200)),
             place: Some(place(&"x/".repeat(5_000), 1)),
             ..Tool::default()
         };
-        for list in [some_tools(), list([hostile]), list([Tool { name: "t".to_owned(), ..Tool::default() }])] {
-            let text = tool_list_text(&list, settings(columns));
-            let widest = text.lines().map(width).max().unwrap_or_default();
-            assert!(widest <= columns, "{widest}:\n{text}");
+        let short = || Tool { name: "t".to_owned(), ..Tool::default() };
+        for list in [some_tools(), list([hostile, short()]), list([short()])] {
+            let text = text_at(&list, columns);
+            let is_named = |line: &&str| !list.tools.iter().any(|tool| line.starts_with(&*printable(&tool.name)));
+            let widest = text.lines().filter(is_named).map(width).max().unwrap_or_default();
+            assert!(widest <= columns.max(WIDEST_NAMES), "{widest}:\n{text}");
+            assert!(list.tools.iter().all(|tool| text.contains(&*printable(&tool.name))), "{text}");
             assert!(text.chars().all(|character| character == '\n' || !character.is_control()), "{text}");
         }
     }
 
     #[test]
     fn what_nobody_says_takes_no_column() {
-        let text = tool_list_text(&list([Tool { name: "t".to_owned(), ..Tool::default() }]), settings(80));
+        let text = text_at(&list([Tool { name: "t".to_owned(), ..Tool::default() }]), 80);
         insta::assert_snapshot!(text, @"
         NAME  DESCRIPTION  SCHEMA  TOKENS
         t     —            —            —
 
         1 tool: 0 tokens in descriptions, 0 in schemas
         ");
-        assert_eq!(tool_list_text(&list([]), settings(80)), "0 tools: 0 tokens in descriptions, 0 in schemas\n");
+        assert_eq!(text_at(&list([]), 80), "0 tools: 0 tokens in descriptions, 0 in schemas\n");
     }
 }

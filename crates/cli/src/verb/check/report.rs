@@ -181,7 +181,13 @@ impl<'p> Reporter<'p> {
         let line = |(rule, left_out): (&String, &LeftOut)| {
             let named: Vec<String> = left_out.named.iter().map(|name| printable(name).into_owned()).collect();
             let rest = if left_out.has_more { format!(", {ellipsis}") } else { String::new() };
-            format!("{ellipsis} and {} more of {rule}: {}{rest}\n", left_out.count, named.join(", "))
+            let line = format!("{ellipsis} and {} more of {rule}: {}{rest}", left_out.count, named.join(", "));
+            let options = textwrap::Options::new(self.printer.columns)
+                .subsequent_indent("  ")
+                .break_words(false)
+                .word_splitter(textwrap::WordSplitter::NoHyphenation)
+                .word_separator(textwrap::WordSeparator::AsciiSpace);
+            textwrap::fill(&line, options) + "\n"
         };
         let lines: String = self.left_out.iter().map(line).collect();
         if lines.is_empty() { lines } else { format!("{lines}--format json lists all\n") }

@@ -40,7 +40,7 @@ impl Sources {
         Self { here, registry, texts: BTreeMap::new() }
     }
 
-    /// Finds a tool's place in its file: the words behind it, or else the rest of its line.
+    /// Finds a tool's place in its file: the words behind it, or else the value that begins there, as far as it is on its line.
     pub(super) fn locate(&mut self, place: &ToolPlace, words: Option<Words<'_>>) -> Option<(Arc<str>, Place)> {
         let position = place.position?;
         let source = self.text(&place.source)?;
@@ -48,7 +48,7 @@ impl Sources {
         let rest = &source.text[start..];
         let range = words.and_then(|words| words.find(rest)).unwrap_or_else(|| {
             let line = rest.lines().next().unwrap_or_default();
-            0..line.trim_end().trim_end_matches([',', ';', '{', '(', '[']).trim_end().len()
+            0..value_length(line)
         });
         let range = start + range.start..start + range.end;
         let position = source.position(range.start);
@@ -83,6 +83,28 @@ impl Words<'_> {
     }
 }
 
+/// Returns how long the value is that a line begins with: up to what ends it outside of quotes and brackets.
+fn value_length(line: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut quote = None;
+    let mut is_escaped = false;
+    let end = line.char_indices().find_map(|(at, letter)| {
+        match (quote, letter) {
+            _ if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some(open), _) if open == letter => quote = None,
+            (None, '\'' | '"' | '`') => quote = Some(letter),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}' | ',' | ';') if depth == 0 => return Some(at),
+            (None, ')' | ']' | '}') => depth -= 1,
+            _ => {}
+        }
+        None
+    });
+    let value = line[..end.unwrap_or(line.len())].trim_end().trim_end_matches(['{', '(', '[']).trim_end();
+    if value.is_empty() { line.chars().next().map_or(0, char::len_utf8) } else { value.len() }
+}
+
 impl SourceText {
     fn new(text: &str) -> Self {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
@@ -104,7 +126,22 @@ impl SourceText {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
+
+    #[rstest]
+    #[case("`News of ${city}.`, version: '1' }", "`News of ${city}.`")]
+    #[case("'it\\'s, well' },", "'it\\'s, well'")]
+    #[case("make({ a: 1 }, [2]), b", "make({ a: 1 }, [2])")]
+    #[case("z.object({", "z.object")]
+    #[case("export * from './b';", "export * from './b'")]
+    #[case("{", "{")]
+    #[case(")", ")")]
+    #[case("", "")]
+    fn a_value_ends_where_the_next_begins(#[case] line: &str, #[case] value: &str) {
+        assert_eq!(&line[..value_length(line)], value);
+    }
 
     #[test]
     fn offsets_and_positions_are_each_others_way_back() {

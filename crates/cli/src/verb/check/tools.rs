@@ -9,6 +9,7 @@ use karat_core::source::{Finding, Problem};
 use super::issue::Issue;
 use super::source_text::{Sources, Words};
 use crate::load::read_text;
+use crate::printer::quoted_lines;
 use crate::settings::Settings;
 
 /// The rule under which what somebody has to mend in a registry is listed.
@@ -52,7 +53,12 @@ fn from_gap(gap: &Gap, sources: &mut Sources) -> Issue {
         GapKind::Broken => (BROKEN, Severity::Error),
         GapKind::Unknown => (SilencedRule::UNKNOWN.name(), Severity::Warning),
     };
-    let help = (gap.kind == GapKind::Unknown).then(|| unknown_help("there may be more tools than karat knows of"));
+    let (message, said) = gap.what.split_once("; it said:\n").unwrap_or((&gap.what, ""));
+    let help = match gap.kind {
+        GapKind::Unknown => Some(unknown_help("there may be more tools than karat knows of")),
+        GapKind::Broken if said.is_empty() => None,
+        GapKind::Broken => Some(format!("it said:\n{}", quoted_lines(said, "...").join("\n"))),
+    };
     Issue {
         file: gap.place.source.clone(),
         place: sources.locate(&gap.place, None),
@@ -61,7 +67,7 @@ fn from_gap(gap: &Gap, sources: &mut Sources) -> Issue {
         case_id: None,
         tool: None,
         pointer: None,
-        message: gap.what.clone(),
+        message: message.to_owned(),
         help,
     }
 }

@@ -103,7 +103,9 @@ pub(super) fn run(
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         printer.note(&format!("no description is known of '{first}'{more}: only names were compared"));
     }
-    Ok(ExitStatus::Success)
+    // What is missing may be just what is confused.
+    let is_broken = project.broken().next().is_some();
+    Ok(if is_broken { ExitStatus::Errored } else { ExitStatus::Success })
 }
 
 /// Counts which tools were called for which in the results that are there.
