@@ -14,6 +14,7 @@ mod interrupt;
 mod judge;
 mod live;
 mod load;
+mod lock;
 mod model;
 mod overlap;
 mod printer;

@@ -94,6 +94,11 @@ pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Re
     Ok(Tools { registry: Some(registry), servers: runs_tools.then(|| Arc::new(servers)) })
 }
 
+/// Tells whether a registry was read and holds nothing: with it, whatever is said of all tools would be true.
+pub(crate) fn is_empty(registry: &Registry) -> bool {
+    registry.tools().is_empty() && registry.gaps().is_empty()
+}
+
 /// Lets a program of the project list the tools.
 async fn run_registry_command(
     command: &Anchored<RegistryCommand>,

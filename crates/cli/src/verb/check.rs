@@ -28,7 +28,7 @@ use crate::interrupt::end_when_asked;
 use crate::model::is_model;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::read_tools;
+use crate::registry::{is_empty, read_tools};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -47,6 +47,9 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
     let mut reporter = Reporter::new(args.format, printer);
     let mut silencer = Silencer::new(&settings.silence.silence);
     if let Some(registry) = &registry {
+        if is_empty(registry) {
+            printer.warn("the tool registry has no tools, so nothing is said about them");
+        }
         let mut sources = Sources::new(&settings);
         let mut issues = tools::check(registry, overlaps.as_ref(), &mut silencer, &mut sources);
         issues.extend(tools::unused_silences(&silencer, registry, &settings));
@@ -76,7 +79,10 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
             None
         };
         let uncovered = unjudged.is_none().then_some(uncovered);
-        reporter.add(overlaps::check(map, registry.as_ref(), uncovered, &settings)?)?;
+        let checked = overlaps::check(map, registry.as_ref(), uncovered, &settings)?;
+        reporter.add(checked.issues)?;
+        let unjudged =
+            unjudged.or(checked.is_hidden.then_some("a tool may stand where the registry could not be read"));
         if let Some(why) = unjudged.filter(|_| map.pairs().next().is_some()) {
             reporter.not_judged(overlaps::UNTESTED, why);
         }

@@ -3,7 +3,7 @@
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
-use crate::support::project;
+use crate::support::{case, project};
 
 fn tools() -> Value {
     json!([
@@ -16,6 +16,38 @@ fn tools() -> Value {
 
 fn with_tools() -> TempProject {
     project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools())
+}
+
+fn calls(tool: &str) -> Value {
+    json!({"response": "ok", "toolCalls": [{"name": tool, "params": {}}]})
+}
+
+#[test]
+fn what_was_confused_is_proposed_first_with_its_counts() {
+    let expects = |id: &str, message: &str| case(id, message, json!({"toolsCalled": ["get_climate"]}));
+    let project = with_tools()
+        .file(
+            "agent.json",
+            json!({"replies": {"a": calls("send_mail"), "b": calls("send_mail"), "c": calls("get_climate")}}),
+        )
+        .file(
+            "evals/get-climate.golden.json",
+            json!([
+                expects("gs-get-climate-001", "a"),
+                expects("gs-get-climate-002", "b"),
+                expects("gs-get-climate-003", "c")
+            ]),
+        );
+    project.run(["run", "--agent-endpoint", "scripted:agent.json"]);
+    let text = project.run(["overlap", "suggest"]).filtered_stdout();
+    let (first, _) = text.split_once("\n\n").expect("several");
+    insta::assert_snapshot!(first, @"");
+    let document: Value =
+        serde_json::from_str(&project.run(["overlap", "suggest", "--format", "json"]).stdout).unwrap();
+    assert_eq!(
+        document["suggestions"][0]["confused"],
+        json!([{"expected": "get_climate", "called": "send_mail", "count": 2}])
+    );
 }
 
 const MAP: &str = "evals/overlap-map.json";

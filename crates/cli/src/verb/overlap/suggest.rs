@@ -113,7 +113,7 @@ fn measured_confusion(project: &Project, printer: &Printer) -> Result<Option<Con
         return Ok(None);
     }
     let (suites, _) = load_all(discover_any(&[], settings, &settings.here)?, printer)?;
-    let measured = read_confusion(settings, &suites, RunChoice::Newest)?;
+    let measured = read_confusion(settings, &suites, RunChoice::Newest, printer)?;
     Ok((measured.results > 0).then_some(measured.confusion))
 }
 
