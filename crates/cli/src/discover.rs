@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::load::without_bom;
+use crate::lock::lock_path;
 use crate::settings::Settings;
 
 /// An eval file, and how the person would name it.
@@ -44,10 +45,14 @@ pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) 
     let default = [default_folder(settings)];
     let is_default = paths.is_empty();
     let mut walker = Walker { settings, here, found: Vec::new(), seen: BTreeSet::new() };
+    let mut own = None;
     for path in if is_default { &default } else { paths } {
         let full = here.join(path);
         if full.is_dir() {
             walker.folder(&full)?;
+        } else if let Some(what) = own_file(&full, settings) {
+            // A shell's glob names all files of a folder.
+            own.get_or_insert_with(|| format!("{} is {what}, not an eval file", path.display()));
         } else if full.is_file() {
             walker.add(&full);
         } else if is_glob(path) {
@@ -58,7 +63,22 @@ pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) 
             return Err(Failure::invalid(format!("{} does not exist", path.display())));
         }
     }
-    Ok(walker.found)
+    match own {
+        Some(why) if walker.found.is_empty() => Err(Failure::invalid(why)),
+        _ => Ok(walker.found),
+    }
+}
+
+/// Says what a file is that lies beside eval files and is none.
+fn own_file(path: &Path, settings: &Settings) -> Option<&'static str> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if *path == settings.overlap_map.path {
+        Some("the overlap map")
+    } else if *path == lock_path(None, settings) {
+        Some("the tool lock")
+    } else {
+        name.ends_with(".archived.json").then_some("an archive of regression cases")
+    }
 }
 
 fn is_glob(path: &Path) -> bool {

@@ -41,13 +41,36 @@ fn what_was_confused_is_proposed_first_with_its_counts() {
     project.run(["run", "--agent-endpoint", "scripted:agent.json"]);
     let text = project.run(["overlap", "suggest"]).filtered_stdout();
     let (first, _) = text.split_once("\n\n").expect("several");
-    insta::assert_snapshot!(first, @"");
+    insta::assert_snapshot!(first, @"
+    get_climate — send_mail  0.00 alike
+      confused  send_mail was called 2 times where get_climate was expected
+      karat overlap add get_climate send_mail
+    ");
     let document: Value =
         serde_json::from_str(&project.run(["overlap", "suggest", "--format", "json"]).stdout).unwrap();
     assert_eq!(
         document["suggestions"][0]["confused"],
         json!([{"expected": "get_climate", "called": "send_mail", "count": 2}])
     );
+}
+
+/// A shell's glob names what lies beside the eval files too.
+#[test]
+fn files_that_are_no_eval_files_are_passed_over() {
+    let project = with_tools()
+        .file("evals/a.golden.json", json!([case("gs-a-001", "a", json!({"toolsCalled": ["get_climate"]}))]))
+        .file("evals/a.regression.archived.json", json!({"cases": []}));
+    project.run(["overlap", "add", "get_weather", "get_climate"]);
+    project.run(["tools", "lock"]);
+    let own = ["evals/overlap-map.json", "evals/tools.lock.json", "evals/a.regression.archived.json"];
+    let output = project.run(["check", "evals/a.golden.json"].iter().chain(&own));
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let says = own.map(|file| project.run(["check", file]).stderr.lines().next().unwrap_or_default().to_owned());
+    insta::assert_snapshot!(says.join("\n"), @"
+    error: evals/overlap-map.json is the overlap map, not an eval file
+    error: evals/tools.lock.json is the tool lock, not an eval file
+    error: evals/a.regression.archived.json is an archive of regression cases, not an eval file
+    ");
 }
 
 const MAP: &str = "evals/overlap-map.json";
