@@ -209,6 +209,13 @@ fn results_that_do_not_count_are_counted() {
 }
 
 #[test]
+fn a_results_folder_that_cannot_be_read_is_not_an_empty_one() {
+    let project = with_cases(travel()).file("evals/results", "no folder");
+    let output = project.run(["coverage"]);
+    assert!(output.stderr.contains("warning: cannot read the results in evals/results"), "{}", output.both());
+}
+
+#[test]
 fn what_is_required_decides_the_exit_code() {
     let project = with_cases(travel());
     let code = |arguments: &[&str]| project.run(["coverage", "-q"].iter().chain(arguments)).code;

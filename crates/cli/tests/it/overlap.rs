@@ -73,6 +73,37 @@ fn files_that_are_no_eval_files_are_passed_over() {
     ");
 }
 
+/// An overlap of a tool that may stand in a gap is not passed over in silence.
+#[test]
+fn an_overlap_with_a_tool_that_was_not_read_is_not_judged() {
+    let project = project()
+        .file("karat.json", json!({"toolRegistryPath": "tools.ts"}))
+        .file("tools.ts", "export const a = { name: 'a', description: 'Tells a.' };\nexport const b = make();\n")
+        .file(MAP, json!({"a": {"overlaps": ["b"]}, "b": {"overlaps": ["a"]}}))
+        .file("evals/a.golden.json", json!([case("gs-a-001", "a", json!({"toolsCalled": ["a"]}))]));
+    let report: Value = serde_json::from_str(&project.run(["check", "--format", "json"]).stdout).unwrap();
+    assert_eq!(report["notJudged"], json!(["untested-overlap"]));
+}
+
+#[test]
+fn the_tools_may_come_from_a_program() {
+    let project = with_tools();
+    let program = json!({"command": ["cat", "tools.json"]}).to_string();
+    std::fs::remove_file(project.path().join("karat.json")).unwrap();
+    let output = project.run(["overlap", "suggest", "--tool-registry", &program]);
+    assert!(output.stdout.contains("get_forecast"), "{}", output.both());
+}
+
+/// Names are cut for people, not for programs.
+#[test]
+fn a_long_name_does_not_fill_the_screen() {
+    let long = "x".repeat(10_000);
+    let project = with_tools().file(MAP, json!({"get_weather": {"overlaps": [&long]}}));
+    let text = project.run(["overlap"]).stdout;
+    assert!(text.len() < 1000, "{text}");
+    assert!(project.run(["overlap", "--format", "json"]).stdout.contains(&long));
+}
+
 const MAP: &str = "evals/overlap-map.json";
 
 #[test]

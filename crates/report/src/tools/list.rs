@@ -202,6 +202,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::console::Verbosity;
     use crate::style::{Palette, Symbols};
 
     fn settings(columns: usize) -> ConsoleSettings {

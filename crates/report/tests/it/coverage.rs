@@ -93,6 +93,23 @@ fn what_was_left_out_of_the_confusion_is_said() {
     ");
 }
 
+/// Green says that something went right.
+#[test]
+fn a_tool_that_was_never_right_is_not_green() {
+    let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
+    let mut measured = confused(3);
+    let page = |measured: &MeasuredConfusion| {
+        coverage_page(&Coverage::of(&registry, None, None, &[], Some(measured))).expect("a page")
+    };
+    assert!(!page(&measured).contains("<td class=\"right\""));
+    let nothing = Expectation { tools_called: Some(Vec::new()), ..Expectation::default() };
+    measured.confusion.add(&nothing, &[]);
+    measured.confusion.add(&nothing, &["tool_0".to_owned()]);
+    assert!(page(&measured).contains("<td class=\"right\">1</td>"), "no tool was right to be called");
+    // What is not required is listed all the same.
+    assert!(page(&measured).contains("3 tools have too few labeled cases"));
+}
+
 /// Five hundred tools are no grid of five hundred by five hundred.
 #[test]
 fn a_large_matrix_shows_the_worst_pairs() {
