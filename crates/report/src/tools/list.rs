@@ -6,7 +6,7 @@ use karat_core::registry::ToolField;
 use karat_core::tool_list::{ListedTool, ToolList};
 
 use super::counted;
-use crate::console::ConsoleSettings;
+use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{cut, cut_middle, cut_start, pad, printable, width, wrap};
 
 /// What stands between two columns.
@@ -27,7 +27,7 @@ const UNKNOWN: &str = "unknown";
 /// Lays out the tools, what is unknown of them, and what they cost.
 pub fn tool_list_text(list: &ToolList, settings: ConsoleSettings) -> String {
     let mut out = String::new();
-    if !list.tools.is_empty() {
+    if settings.verbosity != Verbosity::Quiet && !list.tools.is_empty() {
         Table::new(list, settings).write(&mut out);
         footnotes(list, settings, &mut out);
         out.push('\n');
@@ -202,7 +202,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::console::Verbosity;
     use crate::style::{Palette, Symbols};
 
     fn settings(columns: usize) -> ConsoleSettings {
