@@ -45,14 +45,13 @@ pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) 
     let default = [default_folder(settings)];
     let is_default = paths.is_empty();
     let mut walker = Walker { settings, here, found: Vec::new(), seen: BTreeSet::new() };
-    let mut own = None;
     for path in if is_default { &default } else { paths } {
         let full = here.join(path);
         if full.is_dir() {
             walker.folder(&full)?;
-        } else if let Some(what) = own_file(&full, settings) {
+        } else if own_file(&full, settings).is_some() {
             // A shell's glob names all files of a folder.
-            own.get_or_insert_with(|| format!("{} is {what}, not an eval file", path.display()));
+            continue;
         } else if full.is_file() {
             walker.add(&full);
         } else if is_glob(path) {
@@ -63,8 +62,11 @@ pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) 
             return Err(Failure::invalid(format!("{} does not exist", path.display())));
         }
     }
+    let own = paths.iter().find_map(|path| Some((path, own_file(&here.join(path), settings)?)));
     match own {
-        Some(why) if walker.found.is_empty() => Err(Failure::invalid(why)),
+        Some((path, what)) if walker.found.is_empty() => {
+            Err(Failure::invalid(format!("{} is {what}, not an eval file", path.display())))
+        }
         _ => Ok(walker.found),
     }
 }

@@ -94,11 +94,6 @@ pub(crate) async fn read_tools(settings: &mut Settings, printer: &Printer) -> Re
     Ok(Tools { registry: Some(registry), servers: runs_tools.then(|| Arc::new(servers)) })
 }
 
-/// Tells whether a registry was read and holds nothing: with it, whatever is said of all tools would be true.
-pub(crate) fn is_empty(registry: &Registry) -> bool {
-    registry.tools().is_empty() && registry.gaps().is_empty()
-}
-
 /// Lets a program of the project list the tools.
 async fn run_registry_command(
     command: &Anchored<RegistryCommand>,
@@ -134,4 +129,9 @@ fn read_registry(setting: &PathSetting, here: &Path) -> Result<Option<Registry>,
     karat_registry::read_path(&setting.path, here)
         .map(Some)
         .map_err(|error| Failure::invalid(format!("cannot read the tool registry {}: {error}", setting.path.display())))
+}
+
+/// Tells whether a registry was read and holds nothing: with it, whatever is said of all tools would be true.
+pub(crate) fn is_empty(registry: &Registry) -> bool {
+    registry.tools().is_empty() && registry.gaps().is_empty()
 }

@@ -28,7 +28,7 @@ use crate::interrupt::end_when_asked;
 use crate::model::is_model;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::{is_empty, read_tools};
+use crate::registry::read_tools;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
     let mut reporter = Reporter::new(args.format, printer);
     let mut silencer = Silencer::new(&settings.silence.silence);
     if let Some(registry) = &registry {
-        if is_empty(registry) {
+        if crate::registry::is_empty(registry) {
             printer.warn("the tool registry has no tools, so nothing is said about them");
         }
         let mut sources = Sources::new(&settings);

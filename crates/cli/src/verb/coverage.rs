@@ -17,7 +17,7 @@ use crate::load::load_all;
 use crate::lock::{lock_path, read_lock};
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::{is_empty, read_tools};
+use crate::registry::read_tools;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CoverageArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -61,7 +61,7 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
             Failure::invalid(missing).hint("name one with --tool-registry-path, or 'toolRegistryPath' in karat.json")
         );
     };
-    if is_empty(registry) {
+    if crate::registry::is_empty(registry) {
         let empty = "the tool registry has no tools";
         if !args.require.is_empty() {
             return Err(Failure::invalid(empty).hint("of no tools everything holds, so nothing can be required"));

@@ -21,7 +21,7 @@ use crate::interrupt::end_when_asked;
 use crate::load::{parse_suite_file, read_bytes};
 use crate::lock::{lock_path, read_lock};
 use crate::printer::Printer;
-use crate::registry::{is_empty, read_tools};
+use crate::registry::read_tools;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &ToolsArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -59,7 +59,7 @@ impl Known {
                 .hint(format!("the default, {default}, is not there"))
                 .hint("name a source with --tool-registry-path, or as 'toolRegistryPath' in karat.json: docs/tools.md lists the kinds")
         })?;
-        if is_empty(&registry) {
+        if crate::registry::is_empty(&registry) {
             printer.warn("the tool registry has no tools");
         }
         Ok(Self { settings, registry })
@@ -159,7 +159,7 @@ fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> R
     }
     let before = read_lock(&path, &shown, printer)?;
     let mut now = ToolsLock::of(&known.registry);
-    if is_empty(&known.registry) && before.as_ref().is_some_and(|before| !before.tools.is_empty()) {
+    if crate::registry::is_empty(&known.registry) && before.as_ref().is_some_and(|before| !before.tools.is_empty()) {
         return Err(Failure::invalid(format!("{shown} is left as it is: the tool registry has no tools"))
             .hint("if that is right, remove the lock"));
     }

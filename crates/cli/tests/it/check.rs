@@ -31,13 +31,12 @@ fn findings_stand_in_their_source() {
     insta::assert_snapshot!(project.run(["check", "--tool-registry-path", "tools.json"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
-      ⚠ made for version 1.0.0 of get_weather, which is 2.0.0 now (stale)
+      ⚠ Tool get_weather is version 2.0.0, evals were generated for 1.0.0. Schema
+      │ may have changed. (stale)
        ╭─[evals/get-weather.labeled.json:2:2]
      2 │  "metadata": {
        ·  ──────────
        ╰────
-      help: look the cases over, then renew 'metadata' by what 'karat tools'
-            shows; see docs/eval-files.md
 
       ⚠ ls-get-weather-1: ids of labeled cases look like 'ls-get-weather-001'
       │ (id-form)

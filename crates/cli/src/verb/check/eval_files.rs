@@ -75,14 +75,7 @@ impl EvalFiles<'_> {
 }
 
 fn from_staleness(pointer: &str, staleness: &Staleness) -> Marked {
-    let help = match staleness {
-        Staleness::OverlapMapChanged { .. } => Some("look its acceptable sets over, then renew 'overlapMapVersion'"),
-        stale if stale.is_stale() => {
-            Some("look the cases over, then renew 'metadata' by what 'karat tools' shows; see docs/eval-files.md")
-        }
-        _ => None,
-    };
-    (problem(pointer.to_owned(), staleness.sentence(), help.map(str::to_owned)), (STALE, Severity::Warning))
+    (problem(pointer.to_owned(), staleness.warning(), None), (STALE, Severity::Warning))
 }
 
 fn from_lint(prefix: &str, lint: Lint) -> Marked {
