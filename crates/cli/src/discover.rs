@@ -50,8 +50,7 @@ pub(crate) fn discover_any(paths: &[PathBuf], settings: &Settings, here: &Path) 
         if full.is_dir() {
             walker.folder(&full)?;
         } else if own_file(&full, settings).is_some() {
-            // A shell's glob names all files of a folder.
-            continue;
+            // Passed over: a shell's glob names all files of a folder.
         } else if full.is_file() {
             walker.add(&full);
         } else if is_glob(path) {

@@ -73,6 +73,10 @@ impl Known {
         self.registry.gaps().iter().any(|gap| gap.kind == GapKind::Broken)
     }
 
+    fn lock_path(&self, flag: Option<&PathBuf>) -> PathBuf {
+        lock_path(flag, &self.settings)
+    }
+
     /// Prints a document as programs read it.
     fn print_json(&self, document: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
         let fail = |error: serde_json::Error| Failure::errored(error.to_string());
@@ -151,7 +155,7 @@ fn is_meant(name: &str, pattern: &Pattern, tool: &Tool) -> bool {
 
 fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let known = Known::read(&args.config, &[], environment, printer)?;
-    let path = lock_path(args.lock_file.as_ref(), &known.settings);
+    let path = known.lock_path(args.lock_file.as_ref());
     let shown = shown(&path, &known.settings.here);
     if known.warn_of_gaps(printer) {
         return Err(Failure::errored(format!("{shown} is left as it is: a part of the tool registry is broken"))
@@ -199,7 +203,7 @@ fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> R
 
 fn diff(args: &ToolsDiffArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let known = Known::read(&args.config, &args.paths, environment, printer)?;
-    let path = lock_path(args.lock_file.as_ref(), &known.settings);
+    let path = known.lock_path(args.lock_file.as_ref());
     let shown = shown(&path, &known.settings.here);
     let before = read_lock(&path, &shown, printer)?.ok_or_else(|| {
         Failure::invalid(format!("there is no {shown} to compare with"))
