@@ -12,10 +12,14 @@ use karat_core::confusion::MeasuredConfusion;
 use crate::baseline::result_paths;
 use crate::failure::Failure;
 use crate::load::Loaded;
+use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Where the cases begin in almost every result.
 const HEAD_BYTES: u64 = 16 * 1024;
+
+/// The newest run, whichever it is.
+pub(crate) const LATEST: &str = "latest";
 
 /// Which of the stored results count.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +39,20 @@ pub(crate) fn read_confusion(
     settings: &Settings,
     suites: &[Loaded],
     choice: RunChoice,
+    printer: &Printer,
 ) -> Result<MeasuredConfusion, Failure> {
     let mut measured = MeasuredConfusion::default();
     let mut results = list_results(&settings.output_dir, &mut measured);
     let newest_only = choice == RunChoice::Newest;
+    if let Err(error) = std::fs::read_dir(&settings.output_dir)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        printer.warn(&format!("cannot read the results in {}: {error}", settings.shown(&settings.output_dir)));
+    }
     if let RunChoice::Run(id) = choice {
+        // The results come with the newest first.
+        let newest = results.first().filter(|_| id == LATEST).map(|result| result.head.run_id.clone());
+        let id = newest.unwrap_or(id);
         results.retain(|result| result.head.run_id == id);
         if results.is_empty() {
             let folder = settings.output_dir.display();

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::load::without_bom;
+use crate::lock::lock_path;
 use crate::settings::Settings;
 
 /// An eval file, and how the person would name it.
@@ -69,6 +70,8 @@ fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> 
         let full = here.join(path);
         if full.is_dir() {
             walker.folder(&full)?;
+        } else if own_file(&full, settings).is_some() {
+            // Passed over: a shell's glob names all files of a folder.
         } else if full.is_file() {
             // A shell's `evals/*.json` names archives too.
             if is_archive(&full) == (wanted == Wanted::Archives) {
@@ -82,7 +85,25 @@ fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> 
             return Err(Failure::invalid(format!("{} does not exist", path.display())));
         }
     }
-    Ok(walker.found)
+    let own = paths.iter().find_map(|path| Some((path, own_file(&here.join(path), settings)?)));
+    match own {
+        Some((path, what)) if walker.found.is_empty() => {
+            Err(Failure::invalid(format!("{} is {what}, not an eval file", path.display())))
+        }
+        _ => Ok(walker.found),
+    }
+}
+
+/// Says what a file is that lies beside eval files and is none.
+fn own_file(path: &Path, settings: &Settings) -> Option<&'static str> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if *path == settings.overlap_map.path {
+        Some("the overlap map")
+    } else if *path == lock_path(None, settings) {
+        Some("the tool lock")
+    } else {
+        name.ends_with(".archived.json").then_some("an archive of regression cases")
+    }
 }
 
 /// Tells whether a file is an archive of regression cases by its name, and no eval file that was given such a name.

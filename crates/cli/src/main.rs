@@ -15,6 +15,7 @@ mod interrupt;
 mod judge;
 mod live;
 mod load;
+mod lock;
 mod model;
 mod overlap;
 mod printer;

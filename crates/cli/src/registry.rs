@@ -181,3 +181,8 @@ fn read_registry(setting: &PathSetting, here: &Path) -> Result<Option<Registry>,
         .map(Some)
         .map_err(|error| Failure::invalid(format!("cannot read the tool registry {}: {error}", setting.path.display())))
 }
+
+/// Tells whether a registry was read and holds nothing: with it, whatever is said of all tools would be true.
+pub(crate) fn is_empty(registry: &Registry) -> bool {
+    registry.tools().is_empty() && registry.gaps().is_empty()
+}

@@ -29,19 +29,23 @@ impl Confusion {
             return false;
         };
         self.answers += 1;
+        if expected.is_empty() && expects_a_choice(expect) {
+            *self.expected.entry(NO_TOOL.to_owned()).or_default() += 1;
+        }
         for tool in &expected {
             *self.expected.entry((*tool).to_owned()).or_default() += 1;
         }
         let missing: Vec<&str> = expected.difference(&called).copied().collect();
         let mut extra: Vec<&str> = called.difference(&expected).copied().collect();
         if extras_allowed && missing.is_empty() {
-            extra.clear();
+            let forbidden = expect.tools_not_called.as_deref().unwrap_or_default();
+            extra.retain(|tool| forbidden.iter().any(|name| name == tool));
         }
         for tool in expected.intersection(&called) {
             self.count(tool, tool);
         }
         match (missing.is_empty(), extra.is_empty()) {
-            (true, true) if expected.is_empty() => self.count(NO_TOOL, NO_TOOL),
+            (true, true) if expected.is_empty() && expects_a_choice(expect) => self.count(NO_TOOL, NO_TOOL),
             (true, _) => extra.iter().for_each(|tool| self.count(NO_TOOL, tool)),
             (false, true) => missing.iter().for_each(|tool| self.count(tool, NO_TOOL)),
             (false, false) => {
@@ -108,12 +112,20 @@ fn expected_set<'e>(expect: &'e Expectation, called: &BTreeSet<&str>) -> Option<
         let extras_allowed = matches!(matching, ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes);
         return Some((tools.iter().map(String::as_str).collect(), extras_allowed));
     }
-    let sets = expect.tools_acceptable.as_ref()?;
+    let Some(sets) = &expect.tools_acceptable else {
+        // Nothing is said of what should be called, but what is forbidden was called in place of nothing.
+        return expect.tools_not_called.is_some().then(|| (BTreeSet::new(), true));
+    };
     let set = |set: &'e Vec<String>| -> BTreeSet<&'e str> {
         set.iter().map(String::as_str).filter(|tool| *tool != NO_TOOL).collect()
     };
     let nearest = sets.iter().map(set).min_by_key(|set| set.symmetric_difference(called).count())?;
     Some((nearest, false))
+}
+
+/// Tells whether a case says what is to be called, be it nothing.
+fn expects_a_choice(expect: &Expectation) -> bool {
+    expect.tools_called.is_some() || expect.tools_acceptable.is_some()
 }
 
 #[cfg(test)]
@@ -125,6 +137,10 @@ mod tests {
     fn sets(sets: &[&[&str]]) -> Expectation {
         let sets = sets.iter().map(|set| set.iter().map(|&tool| tool.to_owned()).collect()).collect();
         Expectation { tools_acceptable: Some(sets), ..Expectation::default() }
+    }
+
+    fn forbids(expect: Expectation) -> Expectation {
+        Expectation { tools_not_called: Some(vec!["d".to_owned()]), ..expect }
     }
 
     fn exactly(tools: &[&str]) -> Expectation {
@@ -140,6 +156,9 @@ mod tests {
     #[case(exactly(&["a", "b"]), &["b", "c", "d"], &[("a", "c", 1), ("a", "d", 1), ("b", "b", 1)])]
     #[case(sets(&[&["a"], &["b", "c"]]), &["b"], &[("b", "b", 1), ("c", NO_TOOL, 1)])]
     #[case(sets(&[&[NO_TOOL]]), &[], &[(NO_TOOL, NO_TOOL, 1)])]
+    #[case(forbids(exactly(&[])), &["d"], &[(NO_TOOL, "d", 1)])]
+    #[case(forbids(Expectation::default()), &["a", "d"], &[(NO_TOOL, "d", 1)])]
+    #[case(forbids(Expectation::default()), &["a"], &[])]
     #[case(sets(&[&[NO_TOOL], &["a"]]), &["b"], &[(NO_TOOL, "b", 1)])]
     fn counts(#[case] expect: Expectation, #[case] called: &[&str], #[case] counted: &[(&str, &str, u64)]) {
         let called: Vec<String> = called.iter().map(|&tool| tool.to_owned()).collect();

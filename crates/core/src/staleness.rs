@@ -12,6 +12,11 @@ pub enum Staleness {
         generated: String,
         current: String,
     },
+    /// The suite was made for a description, and the tool has none any more.
+    DescriptionGone {
+        tool: String,
+        generated: String,
+    },
     RegistryGrown {
         generated: u64,
         current: u64,
@@ -49,6 +54,7 @@ impl Staleness {
     pub fn is_stale(&self) -> bool {
         match self {
             Staleness::DescriptionChanged { .. }
+            | Staleness::DescriptionGone { .. }
             | Staleness::RegistryGrown { .. }
             | Staleness::MajorVersionChanged { .. } => true,
             Staleness::NoRegistry { .. }
@@ -66,6 +72,10 @@ impl Staleness {
             Staleness::DescriptionChanged { tool, generated, current } => format!(
                 "Evals for {tool} generated against description hash {generated}, current is {current}. Results may \
                  not reflect current routing contract."
+            ),
+            Staleness::DescriptionGone { tool, generated } => format!(
+                "Evals for {tool} generated against description hash {generated}, now it has no description. Results \
+                 may not reflect current routing contract."
             ),
             Staleness::RegistryGrown { generated, current } => format!(
                 "Registry has grown from {generated} to {current} tools. Labeled evals may have under-specified \
@@ -116,6 +126,9 @@ impl Staleness {
             Staleness::DescriptionChanged { generated, current, .. } => {
                 format!("Description hash mismatch (generated: {generated}, current: {current})")
             }
+            Staleness::DescriptionGone { generated, .. } => {
+                format!("Description hash mismatch (generated: {generated}, current: no description)")
+            }
             Staleness::RegistryGrown { generated, current } => {
                 format!("Registry growth (generated: {generated} tools, current: {current})")
             }
@@ -133,6 +146,31 @@ impl Staleness {
             Staleness::OverlapMapChanged { generated, current, .. } => {
                 format!("Overlap map changed (generated: {generated}, current: {current})")
             }
+        }
+    }
+
+    /// Returns a fragment that fits behind the file's name; of what is not known, the line of the summary.
+    pub fn sentence(&self) -> String {
+        match self {
+            Staleness::DescriptionChanged { tool, generated, current } => {
+                format!("made for description {generated} of {tool}, which is {current} now")
+            }
+            Staleness::DescriptionGone { tool, generated } => {
+                format!("made for description {generated} of {tool}, which has none now")
+            }
+            Staleness::RegistryGrown { generated, current } => {
+                format!("the registry grew from {generated} to {current} tools: more of them may be acceptable")
+            }
+            Staleness::MajorVersionChanged { tool, generated, current } => {
+                format!("made for version {generated} of {tool}, which is {current} now")
+            }
+            Staleness::OverlapMapChanged { generated, current, .. } => {
+                format!("made for overlap map {generated}, which is {current} now")
+            }
+            Staleness::NoRegistry { .. }
+            | Staleness::ToolMissing { .. }
+            | Staleness::ToolUnseen { .. }
+            | Staleness::DescriptionUnknown { .. } => self.console_line(),
         }
     }
 }
@@ -192,6 +230,11 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
             generated: generated.clone(),
             current: hash.clone(),
         });
+    }
+    if let (Some(generated), Some(_), None, None) =
+        (&metadata.description_hash, &current.name, &current.description_hash, &current.description_unknown)
+    {
+        found.push(Staleness::DescriptionGone { tool: tool.clone(), generated: generated.clone() });
     }
     // With gaps the size is the least there can be: what has grown by that has grown.
     if let Some(generated) = metadata.registry_size
@@ -272,6 +315,16 @@ mod tests {
         let metadata = Metadata { registry_size: Some(generated), ..Metadata::default() };
         let current = CurrentTool { name: Some("t".to_owned()), registry_size: Some(size), ..CurrentTool::default() };
         assert_eq!(!check_staleness(&file(metadata), &current).is_empty(), warns);
+    }
+
+    #[test]
+    fn a_description_that_is_gone_is_another_one() {
+        let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
+        let file = file(metadata);
+        let tool = Tool { name: "t".to_owned(), ..Tool::default() };
+        let found = check_staleness(&file, &CurrentTool::of(&file, Some(&Registry::of([tool]))));
+        assert_eq!(found, [Staleness::DescriptionGone { tool: "t".to_owned(), generated: "x".to_owned() }]);
+        assert!(found[0].is_stale());
     }
 
     #[test]

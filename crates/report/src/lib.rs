@@ -27,5 +27,5 @@ pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::ResultFileReporter;
 pub use style::{Palette, Symbols};
-pub use terminal_text::{cut, harmless, pad, printable, width};
+pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
 pub use tools::{changes_text, tool_list_text, tools_diff_text};

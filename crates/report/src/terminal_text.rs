@@ -69,7 +69,7 @@ pub fn cut<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
 }
 
 /// Returns the text cut to at most `columns` in its middle, where names that differ at their ends are alike.
-pub(crate) fn cut_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
+pub fn cut_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
     }

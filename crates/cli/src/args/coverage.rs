@@ -29,12 +29,16 @@ pub(crate) struct CoverageArgs {
         hide_possible_values = true
     )]
     pub(crate) require: Vec<RequireName>,
-    /// Take the confusion of tools from this run only
+    /// Take the confusion of tools from this run only; 'latest' is the newest
     #[arg(long, value_name = "RUN_ID", conflicts_with = "all_runs")]
     pub(crate) run: Option<String>,
     /// Take the confusion of tools from all stored runs, not only from the newest answers to each case
     #[arg(long)]
     pub(crate) all_runs: bool,
+    /// The lock that tells which files are fresh that do not say it themselves [default: evals/tools.lock.json in the
+    /// project]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }

@@ -62,11 +62,21 @@ pub(crate) struct ToolSourceArgs {
     /// mcp:URL [default: tools/tools.exports.ts]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
+    /// A program of your own that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
+    #[arg(long, value_name = "JSON", conflicts_with = "tool_registry_path")]
+    pub(crate) tool_registry: Option<String>,
+    /// MCP servers, as JSON: {"NAME": {"command": […], "env": {…}, "cwd": …}} or {"NAME": {"url": …, "headers": {…}}}
+    #[arg(long, value_name = "JSON")]
+    pub(crate) mcp_servers: Option<String>,
 }
 
 impl ToolSourceArgs {
     pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs { tool_registry_path: self.tool_registry_path.clone(), ..self.map.config_args() }
+        let mut config = self.map.config_args();
+        config.tool_registry_path.clone_from(&self.tool_registry_path);
+        config.tool_registry.clone_from(&self.tool_registry);
+        config.tools.mcp_servers.clone_from(&self.mcp_servers);
+        config
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
     let mut reporter = Reporter::new(args.format, printer);
     let mut silencer = Silencer::new(&settings.silence.silence);
     if let Some(registry) = &registry {
+        if crate::registry::is_empty(registry) {
+            printer.warn("the tool registry has no tools, so nothing is said about them");
+        }
         let mut sources = Sources::new(&settings);
         let mut issues = tools::check(registry, overlaps.as_ref(), &mut silencer, &mut sources);
         issues.extend(tools::unused_silences(&silencer, registry, &settings));
@@ -78,7 +81,10 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
             None
         };
         let uncovered = unjudged.is_none().then_some(uncovered);
-        reporter.add(overlaps::check(map, registry.as_ref(), uncovered, &settings)?)?;
+        let checked = overlaps::check(map, registry.as_ref(), uncovered, &settings)?;
+        reporter.add(checked.issues)?;
+        let unjudged =
+            unjudged.or(checked.is_hidden.then_some("a tool may stand where the registry could not be read"));
         if let Some(why) = unjudged.filter(|_| map.pairs().next().is_some()) {
             reporter.not_judged(overlaps::UNTESTED, why);
         }

@@ -4,6 +4,7 @@ use clap::ValueEnum as _;
 use karat_core::case::EvalFile;
 use karat_core::coverage::{Coverage, Requirement, Suite};
 use karat_core::exit::ExitStatus;
+use karat_core::lock::{LockDiff, ToolsLock};
 use karat_report::destination::Destination;
 use karat_report::{ConsoleSettings, Verbosity, coverage_page, coverage_text};
 
@@ -14,6 +15,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::end_when_asked;
 use crate::load::load_all;
+use crate::lock::{lock_path, read_lock};
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
 use crate::registry::list_tools;
@@ -61,6 +63,13 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
             Failure::invalid(missing).hint("name one with --tool-registry-path, or 'toolRegistryPath' in karat.json")
         );
     };
+    if crate::registry::is_empty(registry) {
+        let empty = "the tool registry has no tools";
+        if !args.require.is_empty() {
+            return Err(Failure::invalid(empty).hint("of no tools everything holds, so nothing can be required"));
+        }
+        printer.warn(empty);
+    }
     let overlaps = read_overlap_map(&settings.overlap_map, printer)?;
     let needs_map = args.require.iter().filter_map(|name| name.requirement()).find(|one| one.is_declared());
     if let (None, Some(requirement)) = (&overlaps, needs_map) {
@@ -80,13 +89,22 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
         None if args.all_runs => RunChoice::All,
         None => RunChoice::Newest,
     };
-    let measured = read_confusion(&settings, &loaded, choice)?;
+    let measured = read_confusion(&settings, &loaded, choice, printer)?;
     let has_results = measured.results > 0 || !measured.left_out.is_empty();
     let scored: Vec<EvalFile> = rubrics.iter().map(|rubric| rubric.file.without_rubrics()).collect();
     let suites = loaded.iter().map(|suite| Suite { path: &suite.path.shown, file: &suite.file });
     let scored = rubrics.iter().zip(&scored).map(|(rubric, file)| Suite { path: &rubric.path.shown, file });
     let suites: Vec<Suite<'_>> = suites.chain(scored).collect();
-    Ok(Coverage::of(registry, overlaps.as_ref(), &suites, Some(&measured).filter(|_| has_results)))
+    let path = lock_path(args.lock_file.as_ref(), &settings);
+    let lock = read_lock(&path, &settings.shown(&path), printer)?;
+    if let (None, Some(_)) = (&lock, &args.lock_file) {
+        return Err(
+            Failure::invalid(format!("there is no {}", settings.shown(&path))).hint("'karat tools lock' writes it")
+        );
+    }
+    let diff = lock.map(|lock| LockDiff::of(&lock, &ToolsLock::of(registry), registry.gaps().is_empty()));
+    let measured = Some(&measured).filter(|_| has_results);
+    Ok(Coverage::of(registry, overlaps.as_ref(), diff.as_ref(), &suites, measured))
 }
 
 /// Helps somebody who wrote `--require tested`, of which the last word is a path.

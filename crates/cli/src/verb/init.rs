@@ -6,6 +6,7 @@ use std::path::Path;
 
 use karat_agents::KnownProvider;
 use karat_core::exit::ExitStatus;
+use karat_core::registry::ToolField;
 use serde_json::{Value, json};
 
 use crate::args::InitArgs;
@@ -47,7 +48,10 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
     if eval_path.exists() {
         return Err(Failure::invalid(format!("{} is there already, and is left as it is", shown(&eval_path))));
     }
-    write_new(&eval_path, &first_case(&tool, &stem, &message, provider.is_some()))?;
+    let registry = folder.join(if provider.is_some() { TOOLS_FILE } else { DEFAULT_REGISTRY });
+    let mut suite = first_case(&tool, &stem, &message, provider.is_some());
+    stamp(&mut suite["metadata"], &tool, &registry, here);
+    write_new(&eval_path, &suite)?;
     let mut written = vec![shown(&config_path), shown(&eval_path)];
     if provider.is_some() {
         let tools_path = folder.join(TOOLS_FILE);
@@ -152,6 +156,26 @@ fn first_case(tool: &str, stem: &str, message: &str, is_model: bool) -> Value {
         "responseNotContains": ["I don't know"],
     });
     json!({"metadata": {"toolName": tool, "tier": "golden"}, "cases": [case]})
+}
+
+/// Says which tool the case is written for, where it is there to be read; one that is still to be written will change.
+fn stamp(metadata: &mut Value, name: &str, registry: &Path, here: &Path) {
+    let Ok(registry) = karat_registry::read_path(registry, here) else {
+        return;
+    };
+    let Some(tool) = registry.find(name) else {
+        return;
+    };
+    if let Some(version) = &tool.version {
+        metadata["toolVersion"] = json!(version);
+    }
+    if let Some(hash) = tool.description_hash().filter(|_| tool.unknown(ToolField::Description).is_none()) {
+        metadata["descriptionHash"] = json!(hash);
+    }
+    // With gaps there may be more tools than are known.
+    if registry.gaps().is_empty() {
+        metadata["registrySize"] = json!(registry.tools().len());
+    }
 }
 
 /// Creates a file; one that appeared in the meantime is not overwritten.

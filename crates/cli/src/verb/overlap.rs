@@ -29,6 +29,18 @@ fn print_json(report: &impl serde::Serialize, printer: &Printer) -> Result<(), F
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
 }
 
+/// How long a name is shown; programs are given all of it.
+const LONGEST_NAME: usize = 60;
+
+/// Returns a name as people are shown it.
+fn clipped(name: &str, printer: &Printer) -> String {
+    karat_report::cut_middle(&karat_report::printable(name), LONGEST_NAME, printer.symbols.ellipsis).into_owned()
+}
+
+fn joined(names: &[String], between: &str, printer: &Printer) -> String {
+    names.iter().map(|name| clipped(name, printer)).collect::<Vec<_>>().join(between)
+}
+
 /// Lays a text out behind a label, in the columns that there are.
 fn labelled(label: &str, text: &str, columns: usize, out: &mut String) {
     let rest = " ".repeat(label.len());

@@ -14,18 +14,15 @@ use karat_report::{changes_text, tool_list_text, tools_diff_text};
 use serde::Serialize;
 
 use crate::args::{ConfigArgs, OutputFormat, ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
-use crate::diagnostic::print_findings;
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::end_when_asked;
-use crate::load::{parse_suite_file, read_bytes, without_bom};
+use crate::load::{parse_suite_file, read_bytes};
+use crate::lock::{lock_path, read_lock};
 use crate::printer::Printer;
 use crate::registry::list_tools;
 use crate::settings::Settings;
-
-/// Where the lock is if nobody says so.
-const LOCK_FILE: &str = "evals/tools.lock.json";
 
 pub(crate) fn run(args: &ToolsArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     match &args.verb {
@@ -62,6 +59,9 @@ impl Known {
                 .hint(format!("the default, {default}, is not there"))
                 .hint("name a source with --tool-registry-path, or as 'toolRegistryPath' in karat.json: docs/tools.md lists the kinds")
         })?;
+        if crate::registry::is_empty(&registry) {
+            printer.warn("the tool registry has no tools");
+        }
         Ok(Self { settings, registry })
     }
 
@@ -74,7 +74,7 @@ impl Known {
     }
 
     fn lock_path(&self, flag: Option<&PathBuf>) -> PathBuf {
-        flag.map_or_else(|| self.settings.root.join(LOCK_FILE), |path| self.settings.here.join(path))
+        lock_path(flag, &self.settings)
     }
 
     /// Prints a document as programs read it.
@@ -175,8 +175,21 @@ fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> R
     }
     let before = read_lock(&path, &shown, printer)?;
     let mut now = ToolsLock::of(&known.registry);
+    if crate::registry::is_empty(&known.registry) && before.as_ref().is_some_and(|before| !before.tools.is_empty()) {
+        return Err(Failure::invalid(format!("{shown} is left as it is: the tool registry has no tools"))
+            .hint("if that is right, remove the lock"));
+    }
+    let is_whole = known.registry.gaps().is_empty();
+    let diff = before.as_ref().map(|before| LockDiff::of(before, &now, is_whole));
+    if let (Some(before), Some(diff)) = (&before, &diff) {
+        let kept = now.keep_hidden(before, diff);
+        if kept > 0 {
+            let tools = if kept == 1 { "1 tool is".to_owned() } else { format!("{kept} tools are") };
+            printer.warn(&format!("{tools} not wholly known any more; what was locked of them is kept"));
+        }
+    }
     let count = counted(now.tools.len(), "tool");
-    let Some(before) = before else {
+    let (Some(before), Some(diff)) = (before, diff) else {
         if args.check {
             return Err(Failure { status: ExitStatus::Failed, ..Failure::invalid(format!("there is no {shown}")) }
                 .hint("'karat tools lock' writes it"));
@@ -189,8 +202,6 @@ fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> R
         printer.note(&format!("{shown} is up to date: {count}"));
         return Ok(ExitStatus::Success);
     }
-    // What shows only when the source is run may be gone or not, but it is locked no more.
-    let diff = LockDiff::of(&before, &now, true);
     known.print_text(&changes_text(&diff, printer.console()), printer)?;
     if args.check {
         return Err(Failure { status: ExitStatus::Failed, ..Failure::invalid(format!("{shown} is out of date")) }
@@ -251,19 +262,6 @@ fn eval_paths(paths: &[PathBuf], settings: &Settings, environment: &Environment)
         Err(failure) if paths.is_empty() && failure.status == ExitStatus::NothingSelected => Ok(Vec::new()),
         found => found,
     }
-}
-
-fn read_lock(path: &Path, shown: &str, printer: &Printer) -> Result<Option<ToolsLock>, Failure> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::invalid(format!("cannot read {shown}: {error}"))),
-    };
-    ToolsLock::read(&bytes).map(Some).map_err(|findings| {
-        print_findings(shown, &String::from_utf8_lossy(without_bom(&bytes)), &findings, printer);
-        Failure::invalid(format!("{shown} cannot be read as a tool lock"))
-            .hint("if it should be one, remove it, and 'karat tools lock' writes it anew")
-    })
 }
 
 fn write_lock(lock: &ToolsLock, path: &Path, shown: &str) -> Result<(), Failure> {

@@ -67,7 +67,7 @@ fn what_is_missing_is_told_with_what_to_do() {
       ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
       ⚠ overlaps  1/2  declared overlaps with an ambiguous case
       ⚠ clusters  0/1  declared clusters with a case that takes all tools
-      ⚠ fresh     1/2  eval files that fit their tool as it is now
+      ⚠ fresh     0/2  eval files known to fit their tool as it is now
       ⚠ known     1/2  eval files all of whose tools are in the registry
 
                               straight-  ambi-        over-  clus-
@@ -86,8 +86,13 @@ fn what_is_missing_is_told_with_what_to_do() {
 
       ⚠ 1 eval file is stale
         look the cases over, then renew the file's metadata
-          evals/get-weather.golden.json: Major version mismatch (generated: 1.0.0,
-            current: 2.0.0)
+          evals/get-weather.golden.json: made for version 1.0.0 of get_weather,
+            which is 2.0.0 now
+
+      ⚠ 1 eval file is not known to be fresh
+        write descriptionHash into its metadata ('karat tools' shows it), or keep a
+        lock: 'karat tools lock'
+          evals/get-weather.labeled.json: no descriptionHash and no lock
 
       ⚠ 1 mention of tools that the registry lacks
         mend the name, or add the tool
@@ -118,6 +123,8 @@ fn a_tool_that_is_taken_for_another_comes_first() {
      expected, by number of what was called
                         1    2    3
      1 get_weather      .    2    1
+     2 get_forecast     .    .    .
+     3 book_flight      .    .    .
     ");
     let matrix = &json_of(&project, &[])["confusion"];
     assert_eq!(
@@ -135,6 +142,7 @@ fn a_tool_that_is_taken_for_another_comes_first() {
     assert_eq!(json_of(&project, &["--all-runs"])["confusion"]["answers"], json!(5));
     let newest = matrix["runIds"][1].as_str().unwrap();
     assert_eq!(json_of(&project, &["--run", newest])["confusion"]["answers"], json!(1));
+    assert_eq!(json_of(&project, &["--run", "latest"])["confusion"]["answers"], json!(1));
 
     // What another version of the file expected is not known.
     project
@@ -201,6 +209,13 @@ fn results_that_do_not_count_are_counted() {
 }
 
 #[test]
+fn a_results_folder_that_cannot_be_read_is_not_an_empty_one() {
+    let project = with_cases(travel()).file("evals/results", "no folder");
+    let output = project.run(["coverage"]);
+    assert!(output.stderr.contains("warning: cannot read the results in evals/results"), "{}", output.both());
+}
+
+#[test]
 fn what_is_required_decides_the_exit_code() {
     let project = with_cases(travel());
     let code = |arguments: &[&str]| project.run(["coverage", "-q"].iter().chain(arguments)).code;
@@ -217,7 +232,7 @@ fn what_is_required_decides_the_exit_code() {
       ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
       ✗ overlaps  1/2  declared overlaps with an ambiguous case
       ⚠ clusters  0/1  declared clusters with a case that takes all tools
-      ✗ fresh     1/2  eval files that fit their tool as it is now
+      ✗ fresh     0/2  eval files known to fit their tool as it is now
       ⚠ known     1/2  eval files all of whose tools are in the registry
 
       ✗ 1 overlap has no ambiguous case
@@ -226,8 +241,13 @@ fn what_is_required_decides_the_exit_code() {
 
       ✗ 1 eval file is stale
         look the cases over, then renew the file's metadata
-          evals/get-weather.golden.json: Major version mismatch (generated: 1.0.0,
-            current: 2.0.0)
+          evals/get-weather.golden.json: made for version 1.0.0 of get_weather,
+            which is 2.0.0 now
+
+      ✗ 1 eval file is not known to be fresh
+        write descriptionHash into its metadata ('karat tools' shows it), or keep a
+        lock: 'karat tools lock'
+          evals/get-weather.labeled.json: no descriptionHash and no lock
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.run(["coverage", "--require=tests"]).filtered(), @"
@@ -245,7 +265,15 @@ fn what_is_required_decides_the_exit_code() {
         "evals/get-weather.golden.json",
         json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather", "book_flight"]}))]),
     );
+    assert_eq!(code(&["--require=tested"]), Some(0));
+    // What a file does not say of itself, the lock proves; none of both is no proof.
+    assert_eq!(code(&["--require=fresh"]), Some(1));
+    project.run(["tools", "lock"]);
     assert_eq!(code(&["--require=tested,fresh"]), Some(0));
+    let tools = project.read("tools.json").replace("Tells the weather now.", "Tells the weather.");
+    project.write("tools.json", tools.as_str());
+    assert_eq!(code(&["--require=fresh"]), Some(1));
+    assert_eq!(code(&["--require=fresh", "--lock-file", "nowhere.json"]), Some(2));
     let requirements = json_of(&project, &["--require=tested,golden"])["requirements"].clone();
     assert_eq!(requirements[0], json!({"requirement": "tested", "held": true, "missing": []}));
     assert_eq!(requirements[1]["missing"][0], json!("get_weather has 1/5 golden"));
@@ -258,6 +286,35 @@ fn what_is_required_decides_the_exit_code() {
     error: --require=overlaps needs an overlap map: [DIR]/evals/overlap-map.json is not there
     hint: name one with --overlap-map-path, or make one with 'karat overlap add'
     ");
+}
+
+/// Of no tools everything holds, and of unread ones nobody knows it.
+#[test]
+fn a_registry_without_tools_is_no_green() {
+    for empty in [json!([]), json!({"tools": []})] {
+        let project = with_cases(travel()).file("tools.json", empty);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(project.run(["coverage", "--require=tested"]).filtered(), @"
+            exit: 2
+            ----- stdout -----
+            ----- stderr -----
+            error: the tool registry has no tools
+            hint: of no tools everything holds, so nothing can be required
+            ");
+        }
+        for verb in [&["coverage"][..], &["check"], &["tools"]] {
+            let output = project.run(verb);
+            assert!(output.stderr.contains("warning: the tool registry has no tools"), "{}", output.both());
+        }
+    }
+    let source = "export const getWeather = {\n  name: 'get_weather',\n  description: 'Tells the weather.',\n};\n\
+                  export const more = makeTools();\n";
+    let project = project().file("karat.json", json!({"toolRegistryPath": "tools.ts"})).file("tools.ts", source).file(
+        "evals/get-weather.golden.json",
+        json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]}))]),
+    );
+    let code = |what: &str| project.run(["coverage", "-q", what]).code;
+    assert_eq!((code("--require=tested"), code("--require=golden")), (Some(3), Some(1)));
 }
 
 #[test]
@@ -273,7 +330,7 @@ fn a_project_without_eval_files_has_tested_nothing() {
       ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
       ⚠ overlaps  0/2  declared overlaps with an ambiguous case
       ⚠ clusters  0/1  declared clusters with a case that takes all tools
-      — fresh          there are no eval files
+      — fresh          there are no eval files that can be stale
       — known          there are no eval files
 
       ✗ get_weather   never tested

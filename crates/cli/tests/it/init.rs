@@ -8,6 +8,18 @@ use serde_json::json;
 use crate::support::project;
 
 #[test]
+fn a_tool_that_is_there_is_what_the_case_is_written_for() {
+    let tools = json!([{"name": "get_news", "description": "Tells the news.", "version": "1.2.0"}, {"name": "other"}]);
+    let project = project().file("tools.json", tools);
+    project.run(["init", "--yes", "--agent-endpoint", "openai:m", "--tool", "get_news"]);
+    let metadata = json!({
+        "toolName": "get_news", "tier": "golden", "toolVersion": "1.2.0", "descriptionHash": "ba0605b8b733", "registrySize": 2,
+    });
+    assert_eq!(project.read_json("evals/get-news.golden.json")["metadata"], metadata);
+    assert_eq!(project.run(["coverage", "--require=fresh"]).code, Some(0));
+}
+
+#[test]
 fn writes_what_can_be_checked_at_once_and_never_overwrites() {
     let project = project();
     let output = project.run(["init", "--yes", "--tool", "get_news", "--message", "What's new?"]);

@@ -3,7 +3,7 @@
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
-use crate::support::project;
+use crate::support::{case, project};
 
 fn tools() -> Value {
     json!([
@@ -16,6 +16,92 @@ fn tools() -> Value {
 
 fn with_tools() -> TempProject {
     project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools())
+}
+
+fn calls(tool: &str) -> Value {
+    json!({"response": "ok", "toolCalls": [{"name": tool, "params": {}}]})
+}
+
+#[test]
+fn what_was_confused_is_proposed_first_with_its_counts() {
+    let expects = |id: &str, message: &str| case(id, message, json!({"toolsCalled": ["get_climate"]}));
+    let project = with_tools()
+        .file(
+            "agent.json",
+            json!({"replies": {"a": calls("send_mail"), "b": calls("send_mail"), "c": calls("get_climate")}}),
+        )
+        .file(
+            "evals/get-climate.golden.json",
+            json!([
+                expects("gs-get-climate-001", "a"),
+                expects("gs-get-climate-002", "b"),
+                expects("gs-get-climate-003", "c")
+            ]),
+        );
+    project.run(["run", "--agent-endpoint", "scripted:agent.json"]);
+    let text = project.run(["overlap", "suggest"]).filtered_stdout();
+    let (first, _) = text.split_once("\n\n").expect("several");
+    insta::assert_snapshot!(first, @"
+    get_climate — send_mail  0.00 alike
+      confused  send_mail was called 2 times where get_climate was expected
+      karat overlap add get_climate send_mail
+    ");
+    let document: Value =
+        serde_json::from_str(&project.run(["overlap", "suggest", "--format", "json"]).stdout).unwrap();
+    assert_eq!(
+        document["suggestions"][0]["confused"],
+        json!([{"expected": "get_climate", "called": "send_mail", "count": 2}])
+    );
+}
+
+/// A shell's glob names what lies beside the eval files too.
+#[test]
+fn files_that_are_no_eval_files_are_passed_over() {
+    let project = with_tools()
+        .file("evals/a.golden.json", json!([case("gs-a-001", "a", json!({"toolsCalled": ["get_climate"]}))]))
+        .file("evals/a.regression.archived.json", json!({"cases": []}));
+    project.run(["overlap", "add", "get_weather", "get_climate"]);
+    project.run(["tools", "lock"]);
+    let own = ["evals/overlap-map.json", "evals/tools.lock.json", "evals/a.regression.archived.json"];
+    let output = project.run(["check", "evals/a.golden.json"].iter().chain(&own));
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let says = own.map(|file| project.run(["check", file]).stderr.lines().next().unwrap_or_default().to_owned());
+    insta::assert_snapshot!(says.join("\n"), @"
+    error: evals/overlap-map.json is the overlap map, not an eval file
+    error: evals/tools.lock.json is the tool lock, not an eval file
+    error: evals/a.regression.archived.json is an archive of regression cases, not an eval file
+    ");
+}
+
+/// An overlap of a tool that may stand in a gap is not passed over in silence.
+#[test]
+fn an_overlap_with_a_tool_that_was_not_read_is_not_judged() {
+    let project = project()
+        .file("karat.json", json!({"toolRegistryPath": "tools.ts"}))
+        .file("tools.ts", "export const a = { name: 'a', description: 'Tells a.' };\nexport const b = make();\n")
+        .file(MAP, json!({"a": {"overlaps": ["b"]}, "b": {"overlaps": ["a"]}}))
+        .file("evals/a.golden.json", json!([case("gs-a-001", "a", json!({"toolsCalled": ["a"]}))]));
+    let report: Value = serde_json::from_str(&project.run(["check", "--format", "json"]).stdout).unwrap();
+    assert_eq!(report["notJudged"], json!(["untested-overlap"]));
+}
+
+#[test]
+fn the_tools_may_come_from_a_program() {
+    let project = with_tools();
+    let program = json!({"command": ["cat", "tools.json"]}).to_string();
+    std::fs::remove_file(project.path().join("karat.json")).unwrap();
+    let output = project.run(["overlap", "suggest", "--tool-registry", &program]);
+    assert!(output.stdout.contains("get_forecast"), "{}", output.both());
+}
+
+/// Names are cut for people, not for programs.
+#[test]
+fn a_long_name_does_not_fill_the_screen() {
+    let long = "x".repeat(10_000);
+    let project = with_tools().file(MAP, json!({"get_weather": {"overlaps": [&long]}}));
+    let text = project.run(["overlap"]).stdout;
+    assert!(text.len() < 1000, "{text}");
+    assert!(project.run(["overlap", "--format", "json"]).stdout.contains(&long));
 }
 
 const MAP: &str = "evals/overlap-map.json";

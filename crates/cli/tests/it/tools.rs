@@ -238,7 +238,11 @@ fn a_diff_names_the_changes_and_the_stale_files() {
     insta::assert_snapshot!(project.run(["tools", "diff"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    3 tools: nothing changed since evals/tools.lock.json; no eval file is stale
+    Stale eval files
+      evals/old.golden.json
+        made for description 0123456789ab of ping, which has none now
+
+    3 tools: nothing changed since evals/tools.lock.json; 1 eval file is stale
     ----- stderr -----
     ");
     project.write(
@@ -444,4 +448,31 @@ fn what_may_be_hidden_is_not_gone() {
     let output = project.run(["tools", "diff"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("unknown  get_weather"), "{}", output.stdout);
+    // To know less of a tool is no change of it: the lock keeps what it has.
+    let before = project.read("evals/tools.lock.json");
+    for arguments in [&["tools", "lock", "--check"][..], &["tools", "lock"]] {
+        let output = project.run(arguments);
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        let kept = "warning: 2 tools are not wholly known any more; what was locked of them is kept\n\
+                    evals/tools.lock.json is up to date: 2 tools";
+        assert!(output.stderr.contains(kept), "{}", output.stderr);
+    }
+    assert_eq!(project.read("evals/tools.lock.json"), before);
+}
+
+#[test]
+fn a_registry_that_lost_its_tools_does_not_empty_the_lock() {
+    let project = with_tools(tools());
+    project.run(["tools", "lock"]);
+    project.write("tools.json", json!([]));
+    let before = project.read("evals/tools.lock.json");
+    insta::assert_snapshot!(project.run(["tools", "lock"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    warning: the tool registry has no tools
+    error: evals/tools.lock.json is left as it is: the tool registry has no tools
+    hint: if that is right, remove the lock
+    ");
+    assert_eq!(project.read("evals/tools.lock.json"), before);
 }

@@ -35,6 +35,14 @@ pub(super) fn check(registry: &Registry) -> Vec<(usize, ContractFinding)> {
             groups.join(left, right);
         }
     }
+    // Equal texts are one description, whichever tool they name.
+    let mut first_with: BTreeMap<&str, usize> = BTreeMap::new();
+    for (text, (_, places)) in texts.iter().enumerate() {
+        for &place in places {
+            let description = tools[place].description.as_deref().unwrap_or_default().trim();
+            groups.join(*first_with.entry(description).or_insert(text), text);
+        }
+    }
     let mut findings = Vec::new();
     for group in groups.all() {
         let mut places: Vec<usize> = group.iter().flat_map(|&text| texts[text].1.iter().copied()).collect();
@@ -67,11 +75,17 @@ fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
         0 => "no word tells them apart".to_owned(),
         _ => format!("only {} differ", listed(differing.into_iter())),
     };
-    let message = format!(
-        "the description is nearly the same as {}: they share {}, and {differ}",
-        those_of(&names[1..]),
-        listed(shared.iter().copied())
-    );
+    let others = those_of(&names[1..]);
+    let is_equal =
+        |pair: &[&Tool]| pair[0].description.as_deref().map(str::trim) == pair[1].description.as_deref().map(str::trim);
+    let message = if members.windows(2).all(is_equal) {
+        format!("the description is the same as {others}")
+    } else {
+        format!(
+            "the description is nearly the same as {others}: they share {}, and {differ}",
+            listed(shared.iter().copied())
+        )
+    };
     let suggestion =
         "say in each when it is the right one and when the other is: with the descriptions swapped, a model would \
          choose the same"
@@ -96,7 +110,28 @@ fn listed<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
 /// Leaves out the tool's name itself, which would tell any two descriptions apart.
 fn without_own_name(tool: &Tool) -> String {
     let description = tool.description.as_deref().unwrap_or_default();
-    if tool.name.is_empty() { description.to_owned() } else { description.replace(&tool.name, " ") }
+    if !is_identifier(&tool.name) {
+        return description.to_owned();
+    }
+    let mut kept = String::new();
+    let mut end = 0;
+    for (start, name) in description.match_indices(&tool.name) {
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let after = start + name.len();
+        let is_cut = description[..start].ends_with(is_part) || description[after..].starts_with(is_part);
+        if !is_cut {
+            kept.push_str(&description[end..start]);
+            kept.push(' ');
+            end = after;
+        }
+    }
+    kept + &description[end..]
+}
+
+/// Tells whether a name is no word that a description could hold for what it means.
+fn is_identifier(name: &str) -> bool {
+    let is_hump = |pair: (char, char)| pair.0.is_lowercase() && pair.1.is_uppercase();
+    name.chars().any(|letter| !letter.is_alphabetic()) || name.chars().zip(name.chars().skip(1)).any(is_hump)
 }
 
 /// Things that are joined to groups.
@@ -162,6 +197,16 @@ mod tests {
             "the description is nearly the same as that of 'send_note': they share 'message', 'once', 'person', \
              'send', and no word tells them apart"
         );
+    }
+
+    #[test]
+    fn equal_texts_are_duplicates_whatever_the_names() {
+        let text = "Reads the weather of a city as get_weather sees it.";
+        for names in [["a", "b"], ["weather", "city"], ["get_weather", "get_city"]] {
+            let found = found(&names.map(|name| (name, text)));
+            assert_eq!(found.len(), 1, "{names:?}");
+            assert_eq!(found[0].1.message, format!("the description is the same as that of '{}'", names[1]));
+        }
     }
 
     #[test]

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::freshness::{Freshness, Now};
 use super::{
-    Amount, CaseReference, ClusterCoverage, ConfusionMatrix, Coverage, DifficultySpread, LEAST_GOLDEN, OverlapCoverage,
-    Part, RegistryGap, RegistryState, StaleFile, ToolCoverage, Totals, UnknownFile, UnknownTool, Wanted,
+    Amount, CaseReference, ClusterCoverage, ConfusionMatrix, Coverage, DifficultySpread, DoubtfulFile, LEAST_GOLDEN,
+    OverlapCoverage, Part, RegistryGap, RegistryState, StaleFile, ToolCoverage, Totals, UnknownFile, UnknownTool,
+    Wanted,
 };
 use crate::case::{Case, Difficulty, EvalFile, Expectation, NO_TOOL, Tier};
 use crate::confusion::MeasuredConfusion;
+use crate::lock::LockDiff;
 use crate::overlap::{OverlapMap, covers_cluster};
 use crate::registry::Registry;
 use crate::source::nearest;
-use crate::staleness::{CurrentTool, Staleness, check_staleness};
 
 /// An eval file, and how a person would name it.
 #[derive(Debug, Clone, Copy)]
@@ -22,15 +24,18 @@ pub struct Suite<'s> {
 
 impl Coverage {
     /// Counts what the suites test of the registry's tools, and lays out what was measured of their choice.
+    ///
+    /// What changed since the lock tells which files are fresh that do not say it themselves.
     pub fn of(
         registry: &Registry,
         overlaps: Option<&OverlapMap>,
+        lock: Option<&LockDiff>,
         suites: &[Suite<'_>],
         confusion: Option<&MeasuredConfusion>,
     ) -> Self {
         let nothing = OverlapMap::default();
         let map = overlaps.unwrap_or(&nothing);
-        let mut counter = Counter::new(registry, map);
+        let mut counter = Counter::new(Now { registry, overlaps, lock }, map);
         for suite in suites {
             counter.suite(*suite);
         }
@@ -44,6 +49,7 @@ impl Coverage {
 }
 
 struct Counter<'c> {
+    now: Now<'c>,
     registry: &'c Registry,
     map: &'c OverlapMap,
     names: Vec<&'c str>,
@@ -54,6 +60,7 @@ struct Counter<'c> {
     /// By its smallest tool, so that a case is compared with few of them.
     clusters_by_tool: HashMap<&'c str, Vec<usize>>,
     stale_files: Vec<StaleFile>,
+    doubtful_files: Vec<DoubtfulFile>,
     unknown_tools: Vec<UnknownTool>,
     unknown_files: Vec<UnknownFile>,
     nearest: HashMap<String, Option<String>>,
@@ -76,7 +83,8 @@ struct Counts {
 }
 
 impl<'c> Counter<'c> {
-    fn new(registry: &'c Registry, map: &'c OverlapMap) -> Self {
+    fn new(now: Now<'c>, map: &'c OverlapMap) -> Self {
+        let registry = now.registry;
         let names = registry.names();
         let clusters: Vec<&BTreeSet<String>> = map.clusters().collect();
         let mut clusters_by_tool: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -86,6 +94,7 @@ impl<'c> Counter<'c> {
             }
         }
         Self {
+            now,
             registry,
             map,
             places: names.iter().enumerate().map(|(place, name)| (*name, place)).collect(),
@@ -98,6 +107,7 @@ impl<'c> Counter<'c> {
                 .collect(),
             clusters_by_tool,
             stale_files: Vec::new(),
+            doubtful_files: Vec::new(),
             unknown_tools: Vec::new(),
             unknown_files: Vec::new(),
             nearest: HashMap::new(),
@@ -112,23 +122,31 @@ impl<'c> Counter<'c> {
         for case in &file.cases {
             self.case(path, file.tier, case, tool);
         }
-        let stale: Vec<String> = check_staleness(file, &CurrentTool::of(file, Some(self.registry)))
-            .iter()
-            .filter(|staleness| staleness.is_stale())
-            .map(Staleness::console_line)
-            .collect();
-        self.totals.fresh.add(stale.is_empty());
-        if !stale.is_empty() {
-            if let Some(tool) = tool {
-                self.counts[tool].stale_files.push(path.to_owned());
-            }
-            let tool = tool.map_or_else(|| file.tool_name.clone(), |tool| self.names[tool].to_owned());
-            self.stale_files.push(StaleFile { file: path.to_owned(), tool, reasons: stale });
-        }
+        self.freshness(path, file, tool);
         self.totals.known.add(tool.is_some() && self.unknown_tools.len() == unknown_before);
         if tool.is_none() {
             let nearest = self.nearest(&file.tool_name);
             self.unknown_files.push(UnknownFile { file: path.to_owned(), tool: file.tool_name.clone(), nearest });
+        }
+    }
+
+    fn freshness(&mut self, path: &str, file: &EvalFile, tool: Option<usize>) {
+        let Some(freshness) = self.now.freshness(file) else {
+            return;
+        };
+        self.totals.fresh.add(matches!(freshness, Freshness::Fresh));
+        let name = tool.map_or_else(|| file.tool_name.clone(), |tool| self.names[tool].to_owned());
+        match freshness {
+            Freshness::Fresh => {}
+            Freshness::Stale(reasons) => {
+                if let Some(tool) = tool {
+                    self.counts[tool].stale_files.push(path.to_owned());
+                }
+                self.stale_files.push(StaleFile { file: path.to_owned(), tool: name, reasons });
+            }
+            Freshness::Doubtful(doubt) => {
+                self.doubtful_files.push(DoubtfulFile { file: path.to_owned(), tool: name, doubt });
+            }
         }
     }
 
@@ -251,6 +269,7 @@ impl<'c> Counter<'c> {
             overlaps: self.pairs.into_iter().map(overlap).collect(),
             clusters: self.clusters,
             stale_files: self.stale_files,
+            doubtful_files: self.doubtful_files,
             unknown_tools: self.unknown_tools,
             unknown_files: self.unknown_files,
             confusion: None,

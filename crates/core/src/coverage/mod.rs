@@ -1,5 +1,6 @@
 //! What is tested of an agent's tools, and what is not.
 
+mod freshness;
 mod matrix;
 mod measure;
 mod require;
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::registry::{GapKind, ToolPlace};
 
+pub use freshness::{Doubt, DoubtfulFile};
 pub use matrix::{ConfusedPair, ConfusionMatrix, RightCalls};
 pub use measure::Suite;
 pub use require::{Requirement, RequirementResult};
@@ -33,6 +35,8 @@ pub struct Coverage {
     /// Every declared cluster once.
     pub clusters: Vec<ClusterCoverage>,
     pub stale_files: Vec<StaleFile>,
+    /// Eval files of which nobody knows whether they are stale.
+    pub doubtful_files: Vec<DoubtfulFile>,
     /// Tools that cases name and the registry lacks.
     pub unknown_tools: Vec<UnknownTool>,
     /// Eval files about tools that the registry lacks.
@@ -94,7 +98,7 @@ pub struct Totals {
     pub overlaps: Part,
     /// Declared clusters with a case that takes all of their tools.
     pub clusters: Part,
-    /// Eval files that are not stale.
+    /// Eval files that are known to fit their tool as it is now; regression files are not asked.
     pub fresh: Part,
     /// Eval files all of whose tools are in the registry.
     pub known: Part,

@@ -19,7 +19,7 @@ pub enum Requirement {
     Overlaps,
     /// Every declared cluster has a case that takes all of its tools.
     Clusters,
-    /// No eval file is stale.
+    /// Every eval file is known to fit its tool as it is now.
     Fresh,
     /// Every tool that an eval file is about or names is in the registry.
     Known,
@@ -63,7 +63,7 @@ impl Requirement {
 #[serde(rename_all = "camelCase")]
 pub struct RequirementResult {
     pub requirement: Requirement,
-    /// Null where nobody can tell, since a part of the registry could not be read.
+    /// Null where nobody can tell, since a part of the registry could not be read or does not say it.
     pub held: Option<bool>,
     /// What is missing, a line for each.
     pub missing: Vec<String>,
@@ -79,12 +79,24 @@ impl Coverage {
     fn judge(&self, requirement: Requirement) -> RequirementResult {
         let missing = self.missing(requirement);
         // What is missing for certain stays missing whatever is found in a gap, but for names that may be there.
-        let is_unknown = !requirement.is_declared() && self.registry.is_broken()
-            || requirement == Requirement::Known && !self.registry.complete && !missing.is_empty();
-        RequirementResult { requirement, held: (!is_unknown).then_some(missing.is_empty()), missing }
+        let is_certain = match requirement {
+            _ if requirement.is_declared() => true,
+            _ if self.registry.is_broken() => false,
+            Requirement::Known => self.registry.complete || missing.is_empty(),
+            Requirement::Fresh if !missing.is_empty() => self.is_certainly_not_fresh(),
+            _ => self.registry.complete || !missing.is_empty(),
+        };
+        RequirementResult { requirement, held: is_certain.then_some(missing.is_empty()), missing }
     }
 
-    fn missing(&self, requirement: Requirement) -> Vec<String> {
+    /// Tells whether some file is stale, or does not say what it was made for, which its author can mend.
+    fn is_certainly_not_fresh(&self) -> bool {
+        let are_unsaid = self.doubtful_files.iter().any(|file| file.doubt.is_unsaid());
+        self.totals.files == 0 || !self.stale_files.is_empty() || are_unsaid
+    }
+
+    /// Lists what is missing for something to hold, a line for each.
+    pub fn missing(&self, requirement: Requirement) -> Vec<String> {
         match requirement {
             Requirement::Tested => {
                 self.of_tools(|tool| tool.never_tested.then(|| format!("{} is never tested", tool.name)))
@@ -104,8 +116,15 @@ impl Coverage {
                 let tools = uncovered.map(|cluster| cluster.tools.iter().map(String::as_str).collect::<Vec<_>>());
                 tools.map(|tools| format!("no case takes all of {}", tools.join(", "))).collect()
             }
+            Requirement::Fresh | Requirement::Known if self.totals.files == 0 => {
+                vec!["there are no eval files".to_owned()]
+            }
             Requirement::Fresh => {
-                self.stale_files.iter().map(|stale| format!("{}: {}", stale.file, stale.reasons.join("; "))).collect()
+                let stale = self.stale_files.iter().map(|one| format!("{}: {}", one.file, one.reasons.join("; ")));
+                let doubtful = self.doubtful_files.iter();
+                let doubtful =
+                    doubtful.map(|one| format!("{}: not known: {}", one.file, one.doubt.sentence(&one.tool)));
+                stale.chain(doubtful).collect()
             }
             Requirement::Known => {
                 let files = self.unknown_files.iter().map(|file| format!("{} is about {}", file.file, file.tool));

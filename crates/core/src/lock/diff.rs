@@ -205,6 +205,9 @@ mod tests {
         let names: Vec<&str> = diff.not_comparable.iter().map(|tool| tool.tool.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!(diff.not_comparable[0].fields, []);
+        let mut now = lock(&[("b", None, "2"), ("c", None, "1")]);
+        assert_eq!(now.keep_hidden(&before, &diff), 2);
+        assert_eq!(now, lock(&[("a", Some("a"), "1"), ("b", Some("b"), "2"), ("c", None, "1")]));
     }
 
     proptest! {

@@ -48,6 +48,8 @@ pub enum Effect {
     RegistryGrown { before: u64, now: u64 },
     /// The file's own metadata says what it was made for, and that is gone.
     DescriptionChanged { tool: String, generated: String, current: String },
+    /// The file's own metadata says which description it was made for, and the tool has none any more.
+    DescriptionGone { tool: String, generated: String },
     /// The file was made for another major version.
     MajorVersionChanged { tool: String, generated: String, current: String },
 }
@@ -79,6 +81,9 @@ impl Effect {
             Effect::DescriptionChanged { tool, generated, current } => {
                 format!("made for description {generated} of {tool}, which is {current} now")
             }
+            Effect::DescriptionGone { tool, generated } => {
+                format!("made for description {generated} of {tool}, which has none now")
+            }
             Effect::MajorVersionChanged { tool, generated, current } => {
                 format!("made for version {generated} of {tool}, which is {current} now")
             }
@@ -97,6 +102,7 @@ pub fn effects(file: &EvalFile, diff: &LockDiff, registry: &Registry) -> Vec<Eff
             Staleness::DescriptionChanged { tool, generated, current } => {
                 Some(Effect::DescriptionChanged { tool, generated, current })
             }
+            Staleness::DescriptionGone { tool, generated } => Some(Effect::DescriptionGone { tool, generated }),
             Staleness::MajorVersionChanged { tool, generated, current } => {
                 Some(Effect::MajorVersionChanged { tool, generated, current })
             }

@@ -123,6 +123,32 @@ impl ToolsLock {
         Self { schema: None, lock_version: LOCK_VERSION, tools: tools.collect() }
     }
 
+    /// Keeps what was locked of what is unknown or hidden now, and returns of how many tools: to know less of a tool is
+    /// no change of it.
+    pub fn keep_hidden(&mut self, before: &Self, diff: &LockDiff) -> usize {
+        let mut kept = 0;
+        for hidden in &diff.not_comparable {
+            let Some(old) = before.tools.get(&hidden.tool) else {
+                continue;
+            };
+            let now = self.tools.get(&hidden.tool).cloned();
+            let mut tool = now.clone().unwrap_or_else(|| old.clone());
+            for &field in hidden.fields.iter().filter(|field| old.knows(**field)) {
+                match field {
+                    LockedField::Description => tool.description_hash.clone_from(&old.description_hash),
+                    LockedField::InputSchema => tool.schema_hash.clone_from(&old.schema_hash),
+                    LockedField::Version => tool.version.clone_from(&old.version),
+                }
+                tool.unknown.retain(|unknown| *unknown != field);
+            }
+            if now.as_ref() != Some(&tool) {
+                kept += 1;
+                self.tools.insert(hidden.tool.clone(), tool);
+            }
+        }
+        kept
+    }
+
     /// Returns the file's text: the same for the same tools.
     pub fn text(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")

@@ -73,7 +73,9 @@ impl OverlapMap {
                 neighbours.entry(entry.tool.clone()).or_default().insert(tool.clone());
                 neighbours.entry(tool.clone()).or_default().insert(entry.tool.clone());
             }
-            clusters.extend(entry.clusters.iter().map(|cluster| cluster.tools.iter().cloned().collect()));
+            let all = entry.clusters.iter().map(|cluster| cluster.tools.iter().cloned().collect());
+            // One of no tools could never be covered.
+            clusters.extend(all.filter(|cluster: &BTreeSet<String>| !cluster.is_empty()));
         }
         Self { shape, entries, version, neighbours, clusters }
     }
@@ -156,6 +158,7 @@ mod tests {
         assert_eq!(map.neighbours("a").collect::<Vec<_>>(), ["b", "c"]);
         assert_eq!(map.neighbours("c").collect::<Vec<_>>(), ["a"]);
         assert_eq!(map.clusters().count(), 2);
+        assert_eq!(OverlapMap::read(br#"{"a": {"clusters": [[]]}}"#).expect("a map").clusters().count(), 0);
         assert_eq!(map.clusters_of("b").count(), 2);
         assert_eq!(map.clusters_of("a").count(), 1);
         assert_eq!(map.overlap_pointer(0, 1), "/a/overlaps/1");

@@ -38,7 +38,8 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
 
 /// Returns how far apart two words may be to be near.
 fn farthest(word: &str, candidate: &str) -> usize {
-    (candidate.len().max(word.len()) / 3).max(1)
+    // Distances are counted in characters.
+    (candidate.chars().count().max(word.chars().count()) / 3).max(1)
 }
 
 /// How often each letter is in a word.
@@ -79,6 +80,12 @@ mod tests {
     #[case(&"maxTokens".repeat(10_000), None)]
     fn nearest_known_key(#[case] word: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(word, &["toolsCalled", "responseContains", "maxTokens"]), expected);
+    }
+
+    #[test]
+    fn letters_of_several_bytes_are_one_letter() {
+        assert_eq!(nearest("天気", &["道具"]), None);
+        assert_eq!(nearest("天気予報", &["天気情報"]), Some("天気情報"));
     }
 
     proptest! {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use karat_core::case::{Case, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
 use karat_core::confusion::MeasuredConfusion;
 use karat_core::coverage::{Amount, Coverage, Part, Requirement, Suite};
+use karat_core::lock::{LockDiff, ToolsLock};
 use karat_core::overlap::{OverlapMap, covers_cluster, covers_pair};
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -51,7 +52,7 @@ fn file(tool_name: &str, tier: Tier, cases: Vec<Case>) -> EvalFile {
 
 fn cover(registry: &Registry, overlaps: Option<&OverlapMap>, files: &[(&str, EvalFile)]) -> Coverage {
     let suites: Vec<Suite<'_>> = files.iter().map(|(path, file)| Suite { path, file }).collect();
-    Coverage::of(registry, overlaps, &suites, None)
+    Coverage::of(registry, overlaps, None, &suites, None)
 }
 
 fn part(count: usize, of: usize) -> Part {
@@ -182,9 +183,136 @@ fn a_stale_file_is_told_with_its_reasons() {
     let stale = EvalFile { metadata: Some(metadata), ..file("a", Tier::Golden, vec![]) };
     let registry = Registry::of([Tool { name: "a".to_owned(), version: Some("2.0.0".to_owned()), ..Tool::default() }]);
     let coverage = cover(&registry, None, &[("a.json", stale)]);
-    assert_eq!(coverage.stale_files[0].reasons, ["Major version mismatch (generated: 1.0.0, current: 2.0.0)"]);
+    assert_eq!(coverage.stale_files[0].reasons, ["made for version 1.0.0 of a, which is 2.0.0 now"]);
     assert_eq!(coverage.tools[0].stale_files, ["a.json"]);
     assert_eq!(coverage.totals.fresh, part(0, 1));
+}
+
+fn described(name: &str, description: Option<&str>) -> Tool {
+    Tool { name: name.to_owned(), description: description.map(str::to_owned), ..Tool::default() }
+}
+
+fn unknown_description(name: &str) -> Tool {
+    let place = ToolPlace { source: "t.ts".to_owned(), position: None };
+    let unknown = vec![Unknown { field: ToolField::Description, place, why: "a call".to_owned() }];
+    Tool { unknown, ..described(name, None) }
+}
+
+/// Which description a file says that it was made for.
+#[derive(Clone, Copy)]
+enum Says {
+    Nothing,
+    This,
+    Other,
+}
+
+/// Nothing is fresh of which nobody knows it.
+#[rstest]
+#[case::same(Says::This, described("a", Some("now")), None, Some(true), "")]
+#[case::another(
+    Says::Other,
+    described("a", Some("now")),
+    None,
+    Some(false),
+    "e: made for description 000000000000 of a, which is ed5eb9a37e2d now"
+)]
+#[case::gone(
+    Says::Other,
+    described("a", None),
+    None,
+    Some(false),
+    "e: made for description 000000000000 of a, which has none now"
+)]
+#[case::unsaid(
+    Says::Nothing,
+    described("a", Some("now")),
+    None,
+    Some(false),
+    "e: not known: no descriptionHash and no lock"
+)]
+#[case::hidden(
+    Says::This,
+    unknown_description("a"),
+    None,
+    None,
+    "e: not known: the description of a shows only when its source is run"
+)]
+#[case::missing(Says::This, described("b", Some("now")), None, None, "e: not known: a is not in the registry")]
+#[case::locked(Says::Nothing, described("a", Some("now")), Some(described("a", Some("now"))), Some(true), "")]
+#[case::changed(
+    Says::Nothing,
+    described("a", Some("now")),
+    Some(described("a", Some("then"))),
+    Some(false),
+    "e: description of a changed since the lock"
+)]
+#[case::removed(
+    Says::Nothing,
+    described("b", Some("now")),
+    Some(described("a", Some("then"))),
+    Some(false),
+    "e: its tool a is gone"
+)]
+#[case::not_locked(
+    Says::Nothing,
+    described("a", Some("now")),
+    Some(described("b", Some("then"))),
+    Some(false),
+    "e: not known: no descriptionHash, and a is not in the lock"
+)]
+#[case::hidden_from_lock(
+    Says::Nothing,
+    unknown_description("a"),
+    Some(described("a", Some("then"))),
+    None,
+    "e: not known: the description of a shows only when its source is run"
+)]
+fn only_what_is_known_is_fresh(
+    #[case] says: Says,
+    #[case] now: Tool,
+    #[case] locked: Option<Tool>,
+    #[case] held: Option<bool>,
+    #[case] missing: &str,
+) {
+    let hash = match says {
+        Says::Nothing => None,
+        Says::This => described("a", Some("now")).description_hash(),
+        Says::Other => Some("000000000000".to_owned()),
+    };
+    let metadata = hash.map(|hash| Metadata { description_hash: Some(hash), ..Metadata::default() });
+    let made = EvalFile { metadata: metadata.clone(), ..file("a", Tier::Golden, vec![]) };
+    let guard = EvalFile { metadata, ..file("a", Tier::Regression, vec![]) };
+    let registry = Registry::of([now]);
+    let diff = locked.map(|tool| LockDiff::of(&ToolsLock::of(&Registry::of([tool])), &ToolsLock::of(&registry), true));
+    let of = |file: &EvalFile| {
+        let mut coverage = Coverage::of(&registry, None, diff.as_ref(), &[Suite { path: "e", file }], None);
+        coverage.require(&[Requirement::Fresh]);
+        coverage
+    };
+    let coverage = of(&made);
+    assert_eq!((coverage.requirements[0].held, coverage.requirements[0].missing.join("|").as_str()), (held, missing));
+    assert_eq!(coverage.totals.fresh, part(usize::from(held == Some(true)), 1));
+    // A regression file guards a bug, whatever the description is.
+    assert_eq!((of(&guard).requirements[0].held, of(&guard).totals.fresh), (Some(true), part(0, 0)));
+}
+
+#[test]
+fn a_file_of_another_overlap_map_is_not_fresh() {
+    let tool = described("a", Some("now"));
+    let (description_hash, version) = (tool.description_hash(), Some("000000000000".to_owned()));
+    let metadata = Metadata { description_hash, overlap_map_version: version, ..Metadata::default() };
+    let made = EvalFile { metadata: Some(metadata), ..file("a", Tier::Golden, vec![]) };
+    let map = map("{}");
+    let coverage = cover(&Registry::of([tool]), Some(&map), &[("e", made)]);
+    let reason = format!("made for overlap map 000000000000, which is {} now", map.version);
+    assert_eq!(coverage.stale_files[0].reasons, [reason]);
+}
+
+#[test]
+fn of_no_files_nothing_is_fresh_or_known() {
+    let mut coverage = cover(&registry(&["a"]), None, &[]);
+    coverage.require(&[Requirement::Fresh, Requirement::Known]);
+    assert!(coverage.requirements.iter().all(|result| result.held == Some(false)));
 }
 
 /// Returns one tool's files that miss nothing.
@@ -199,7 +327,12 @@ fn enough() -> Vec<(&'static str, EvalFile)> {
 
 #[test]
 fn what_is_required_holds_or_is_listed() {
-    let mut coverage = cover(&registry(&["a"]), None, &enough());
+    let tools = registry(&["a"]);
+    let files = enough();
+    let suites: Vec<Suite<'_>> = files.iter().map(|(path, file)| Suite { path, file }).collect();
+    let lock = ToolsLock::of(&tools);
+    let diff = LockDiff::of(&lock, &lock, true);
+    let mut coverage = Coverage::of(&tools, None, Some(&diff), &suites, None);
     coverage.require(&Requirement::ALL);
     assert!(coverage.requirements.iter().all(|result| result.held == Some(true) && result.missing.is_empty()));
     assert!(coverage.tools[0].complete);
@@ -226,7 +359,10 @@ fn what_is_required_holds_or_is_listed() {
 #[case(GapKind::Broken, Requirement::Tested, None)]
 #[case(GapKind::Broken, Requirement::Overlaps, Some(true))]
 #[case(GapKind::Broken, Requirement::Known, None)]
-#[case(GapKind::Unknown, Requirement::Tested, Some(true))]
+#[case(GapKind::Unknown, Requirement::Tested, None)]
+#[case(GapKind::Unknown, Requirement::Golden, None)]
+#[case(GapKind::Unknown, Requirement::Labeled, None)]
+#[case(GapKind::Unknown, Requirement::Fresh, Some(false))]
 #[case(GapKind::Unknown, Requirement::Known, None)]
 fn nobody_can_tell_what_a_gap_holds(
     #[case] kind: GapKind,
@@ -251,14 +387,16 @@ fn confused_tools_stand_with_their_rate_and_the_worst_first() {
         measured.confusion.add(&calls(&["a"]), &owned(called));
     }
     measured.confusion.add(&calls(&["c"]), &owned(&["a"]));
+    measured.confusion.add(&calls(&[]), &[]);
     let map = map(r#"{"a": {"overlaps": ["b"]}}"#);
-    let coverage = Coverage::of(&registry(&["a", "b", "c"]), Some(&map), &[], Some(&measured));
+    let coverage = Coverage::of(&registry(&["a", "b", "c"]), Some(&map), None, &[], Some(&measured));
     let matrix = coverage.confusion.expect("a matrix");
     let worst: Vec<_> =
         matrix.worst.iter().map(|one| (one.expected.as_str(), one.called.as_str(), one.count, one.declared)).collect();
     assert_eq!(worst, [("a", "b", 2, true), ("c", "a", 1, false)]);
     assert_eq!(matrix.worst.iter().map(|one| one.rate).collect::<Vec<_>>(), [0.5, 1.0]);
-    assert_eq!((matrix.answers, matrix.count("a", "a"), matrix.count("a", "b"), matrix.count("b", "a")), (5, 2, 2, 0));
+    assert_eq!((matrix.answers, matrix.count("a", "a"), matrix.count("a", "b"), matrix.count("b", "a")), (6, 2, 2, 0));
+    assert_eq!(matrix.count("__none__", "__none__"), 1);
     assert_eq!(matrix.tools(), ["a", "b", "c"]);
 }
 

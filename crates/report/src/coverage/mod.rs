@@ -75,7 +75,7 @@ fn figures(coverage: &Coverage) -> Vec<Figure> {
         Requirement::Labeled => (totals.labeled, "tools with enough labeled cases of each difficulty"),
         Requirement::Overlaps => (totals.overlaps, "declared overlaps with an ambiguous case"),
         Requirement::Clusters => (totals.clusters, "declared clusters with a case that takes all tools"),
-        Requirement::Fresh => (totals.fresh, "eval files that fit their tool as it is now"),
+        Requirement::Fresh => (totals.fresh, "eval files known to fit their tool as it is now"),
         Requirement::Known => (totals.known, "eval files all of whose tools are in the registry"),
     };
     let figure = |requirement: Requirement| {
@@ -94,7 +94,8 @@ fn nothing(requirement: Requirement, has_map: bool) -> &'static str {
     match requirement {
         Requirement::Overlaps | Requirement::Clusters if has_map => "none are declared",
         Requirement::Overlaps | Requirement::Clusters => "there is no overlap map",
-        Requirement::Fresh | Requirement::Known => "there are no eval files",
+        Requirement::Fresh => "there are no eval files that can be stale",
+        Requirement::Known => "there are no eval files",
         Requirement::Tested | Requirement::Golden | Requirement::Labeled => "there are no tools",
     }
 }
@@ -109,7 +110,12 @@ fn incomplete(coverage: &Coverage) -> Vec<&ToolCoverage> {
 /// Returns all that is missing, by what is required first.
 fn sections(coverage: &Coverage) -> Vec<Section> {
     let mut sections = vec![gaps(coverage)];
-    sections.extend(Requirement::ALL.into_iter().map(|requirement| section(coverage, requirement)));
+    for requirement in Requirement::ALL {
+        sections.push(section(coverage, requirement));
+        if requirement == Requirement::Fresh {
+            sections.push(doubtful(coverage));
+        }
+    }
     sections.extend([too_many_golden(coverage), without_difficulty(coverage)]);
     sections.retain(|section| !section.lines.is_empty());
     sections
@@ -137,7 +143,6 @@ fn one_line(text: &str) -> String {
 
 fn section(coverage: &Coverage, requirement: Requirement) -> Section {
     let state = state(coverage, requirement, false);
-    let required = || result_of(coverage, requirement).map(|result| result.missing.clone()).unwrap_or_default();
     let (title, advice, lines) = match requirement {
         Requirement::Tested => {
             let names: Vec<String> =
@@ -148,14 +153,13 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
                 names,
             )
         }
-        // The table shows them, unless they are required.
         Requirement::Golden => {
-            let lines = required();
+            let lines = coverage.missing(requirement);
             let title = format!("{} too few golden cases", counted(lines.len(), "tool has", "tools have"));
             (title, "5 to 10 are wanted", lines)
         }
         Requirement::Labeled => {
-            let lines = required();
+            let lines = coverage.missing(requirement);
             let title = format!("{} too few labeled cases", counted(lines.len(), "tool has", "tools have"));
             (title, "the numbers grow with the registry and the overlap map", lines)
         }
@@ -182,7 +186,26 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
         }
         Requirement::Known => unknown_names(coverage),
     };
-    Section { state, title, advice, lines, is_in_table: requirement == Requirement::Tested }
+    let is_in_table = matches!(requirement, Requirement::Tested | Requirement::Golden | Requirement::Labeled);
+    Section { state, title, advice, lines, is_in_table }
+}
+
+fn doubtful(coverage: &Coverage) -> Section {
+    let files = coverage.doubtful_files.iter();
+    let lines: Vec<String> =
+        files.map(|one| format!("{}: {}", one.file, one.doubt.sentence(&clipped(&one.tool)))).collect();
+    let are_unsaid = coverage.doubtful_files.iter().any(|one| one.doubt.is_unsaid());
+    Section {
+        state: state(coverage, Requirement::Fresh, false),
+        title: format!("{} not known to be fresh", counted(lines.len(), "eval file is", "eval files are")),
+        advice: if are_unsaid {
+            "write descriptionHash into its metadata ('karat tools' shows it), or keep a lock: 'karat tools lock'"
+        } else {
+            "what they were made for cannot be compared with the registry"
+        },
+        lines,
+        is_in_table: false,
+    }
 }
 
 fn unknown_names(coverage: &Coverage) -> (String, &'static str, Vec<String>) {
@@ -242,7 +265,7 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
         (*other_results, "result is", "results are", "of other eval files"),
         (*unreadable_results, "file is", "files are", "no result"),
         (*without_answer, "answer", "answers", "never came"),
-        (*without_expectation, "answer was", "answers were", "to cases that expect nothing of the tools"),
+        (*without_expectation, "answer was", "answers were", "to cases that name no tool to be called"),
     ];
     let counts = all.into_iter().filter(|(count, ..)| *count > 0);
     counts.map(|(count, one, many, what)| format!("{} {what}", counted(count, one, many))).collect()

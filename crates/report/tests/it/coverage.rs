@@ -36,7 +36,7 @@ fn confused(tools: usize) -> MeasuredConfusion {
 
 #[test]
 fn a_registry_that_was_not_read_whole_is_told_first() {
-    let mut coverage = Coverage::of(&broken(), None, &[], None);
+    let mut coverage = Coverage::of(&broken(), None, None, &[], None);
     coverage.require(&[Requirement::Tested]);
     insta::assert_snapshot!(coverage_text(&coverage, settings(Symbols::ASCII)), @"
     Coverage of at least 1 tool by 0 eval files, 0 cases
@@ -46,7 +46,7 @@ fn a_registry_that_was_not_read_whole_is_told_first() {
       warn labeled   0/1  tools with enough labeled cases of each difficulty
       -    overlaps       there is no overlap map
       -    clusters       there is no overlap map
-      -    fresh          there are no eval files
+      -    fresh          there are no eval files that can be stale
       -    known          there are no eval files
 
       FAIL a     never tested
@@ -72,7 +72,7 @@ fn what_was_left_out_of_the_confusion_is_said() {
     let left_out = LeftOut { changed_results: 1, without_answer: 2, without_expectation: 1, ..LeftOut::default() };
     let measured = MeasuredConfusion { left_out, ..confused(3) };
     let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
-    let coverage = Coverage::of(&registry, None, &[], Some(&measured));
+    let coverage = Coverage::of(&registry, None, None, &[], Some(&measured));
     let text = coverage_text(&coverage, settings(Symbols::UNICODE));
     let (_, confusion) = text.split_once("Confusion").expect("a confusion");
     insta::assert_snapshot!(confusion, @"
@@ -89,15 +89,32 @@ fn what_was_left_out_of_the_confusion_is_said() {
      3 tool_2       1    .    .
 
      left out: 1 result was made with another version of the eval file; 2 answers
-       never came; 1 answer was to cases that expect nothing of the tools
+       never came; 1 answer was to cases that name no tool to be called
     ");
+}
+
+/// Green says that something went right.
+#[test]
+fn a_tool_that_was_never_right_is_not_green() {
+    let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
+    let mut measured = confused(3);
+    let page = |measured: &MeasuredConfusion| {
+        coverage_page(&Coverage::of(&registry, None, None, &[], Some(measured))).expect("a page")
+    };
+    assert!(!page(&measured).contains("<td class=\"right\""));
+    let nothing = Expectation { tools_called: Some(Vec::new()), ..Expectation::default() };
+    measured.confusion.add(&nothing, &[]);
+    measured.confusion.add(&nothing, &["tool_0".to_owned()]);
+    assert!(page(&measured).contains("<td class=\"right\">1</td>"), "no tool was right to be called");
+    // What is not required is listed all the same.
+    assert!(page(&measured).contains("3 tools have too few labeled cases"));
 }
 
 /// Five hundred tools are no grid of five hundred by five hundred.
 #[test]
 fn a_large_matrix_shows_the_worst_pairs() {
     let registry = registry((0..500).map(|tool| format!("tool_{tool}")));
-    let coverage = Coverage::of(&registry, None, &[], Some(&confused(500)));
+    let coverage = Coverage::of(&registry, None, None, &[], Some(&confused(500)));
     let page = coverage_page(&coverage).expect("a page");
     let (_, matrix) = page.split_once("<table class=\"heat\">").expect("a matrix");
     assert!(matrix.contains("tool_0<") && !matrix.contains("tool_400<"));

@@ -15,24 +15,35 @@ use crate::settings::Settings;
 /// The rule under which overlaps without an ambiguous case are listed.
 pub(super) const UNTESTED: &str = "untested-overlap";
 
+/// What was found in the map.
+pub(super) struct Checked {
+    pub(super) issues: Vec<Issue>,
+    /// A tool of an overlap without a case may stand where the registry could not be read.
+    pub(super) is_hidden: bool,
+}
+
 pub(super) fn check(
     map: &OverlapMap,
     registry: Option<&Registry>,
     uncovered: Option<&Uncovered<'_>>,
     settings: &Settings,
-) -> Result<Vec<Issue>, Failure> {
+) -> Result<Checked, Failure> {
+    let is_hidden = uncovered.is_some_and(|uncovered| {
+        let mut names = uncovered.pairs().flat_map(|(left, right)| [left, right]);
+        registry.is_some_and(|registry| !registry.gaps().is_empty() && names.any(|name| registry.tool(name).is_none()))
+    });
     let found = check_overlaps(map, registry)
         .into_iter()
         .map(|finding| (problem(finding.pointer, finding.message, finding.help), (finding.rule, finding.severity)));
     let untested = uncovered.map(|uncovered| untested(map, registry, uncovered)).unwrap_or_default();
     let problems: Vec<Marked> = found.chain(untested).collect();
     if problems.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Checked { issues: Vec::new(), is_hidden });
     }
     let path = &settings.overlap_map.path;
     let text: Arc<str> = Arc::from(read_text(path, "the overlap map")?);
     let shown = path.strip_prefix(&settings.here).unwrap_or(path).display().to_string();
-    Ok(locate(&shown, &text, problems))
+    Ok(Checked { issues: locate(&shown, &text, problems), is_hidden })
 }
 
 /// Finds declared overlaps without a case, where they are first declared.

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::exit::ExitStatus;
 use karat_core::overlap::{OverlapMap, check_overlaps};
-use karat_report::printable;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{labelled, print_json};
+use super::{clipped, joined, labelled, print_json};
 use crate::args::{OutputFormat, OverlapListArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -104,13 +103,13 @@ impl ListReport {
     fn text(&self, printer: &Printer) -> String {
         let mut out = String::new();
         for tool in &self.tools {
-            out.push_str(&printer.stdout_palette.bold(printable(&tool.tool)));
+            out.push_str(&printer.stdout_palette.bold(clipped(&tool.tool, printer)));
             out.push('\n');
             if !tool.overlaps.is_empty() {
-                labelled("  overlaps  ", &tool.overlaps.join(", "), printer.columns, &mut out);
+                labelled("  overlaps  ", &joined(&tool.overlaps, ", ", printer), printer.columns, &mut out);
             }
             for cluster in &tool.clusters {
-                labelled("  cluster   ", &cluster.join(" + "), printer.columns, &mut out);
+                labelled("  cluster   ", &joined(cluster, " + ", printer), printer.columns, &mut out);
             }
             if let Some(reason) = &tool.reason {
                 labelled("  reason    ", reason, printer.columns, &mut out);

@@ -9,7 +9,7 @@ use karat_report::printable;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{labelled, print_json};
+use super::{clipped, labelled, print_json};
 use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
 use crate::baseline::result_paths;
 use crate::confusion::{RunChoice, read_confusion};
@@ -115,7 +115,7 @@ fn measured_confusion(project: &Project, printer: &Printer) -> Result<Option<Con
         return Ok(None);
     }
     let (suites, _) = load_all(discover_any(&[], settings, &settings.here)?, printer)?;
-    let measured = read_confusion(settings, &suites, RunChoice::Newest)?;
+    let measured = read_confusion(settings, &suites, RunChoice::Newest, printer)?;
     Ok((measured.results > 0).then_some(measured.confusion))
 }
 
@@ -169,17 +169,23 @@ impl ReportedSuggestion {
     }
 
     fn write(&self, printer: &Printer, out: &mut String) {
-        let (first, second) = (printable(&self.tools.0), printable(&self.tools.1));
+        let name = |name: &str| clipped(name, printer);
+        let (first, second) = (name(&self.tools.0), name(&self.tools.1));
         let title = format!("{first} {} {second}", printer.symbols.dash);
         let _ = writeln!(out, "{}  {:.2} alike", printer.stdout_palette.bold(title), self.score);
         for Confused { expected, called, count } in &self.confused {
             let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-            let text = format!("{called} was called {times} where {expected} was expected");
+            let text = format!("{} was called {times} where {} was expected", name(called), name(expected));
             labelled("  confused  ", &text, printer.columns, out);
         }
         for by in &self.named_by {
             let other = if *by == self.tools.0 { &self.tools.1 } else { &self.tools.0 };
-            labelled("  named     ", &format!("the description of {by} names {other}"), printer.columns, out);
+            labelled(
+                "  named     ",
+                &format!("the description of {} names {}", name(by), name(other)),
+                printer.columns,
+                out,
+            );
         }
         if !self.shared_words.is_empty() {
             let mut words = self.shared_words.iter().take(MOST_WORDS).cloned().collect::<Vec<_>>().join(", ");
