@@ -13,7 +13,11 @@ const SCHEMA_KEYS: [&str; 4] = ["inputSchema", "input_schema", "parameters", "sc
 const FUNCTION_KEYS: [&str; 6] = ["execute", "handler", "run", "func", "invoke", "call"];
 
 pub(super) fn has_schema(object: &Object) -> bool {
-    SCHEMA_KEYS.iter().any(|key| object.has(key))
+    SCHEMA_KEYS.iter().any(|key| object.get(key).is_some_and(is_there))
+}
+
+fn is_there(value: &Located) -> bool {
+    !matches!(value.value, Value::Undefined | Value::Null)
 }
 
 pub(super) fn has_function(object: &Object) -> bool {
@@ -119,7 +123,7 @@ impl Fields<'_> {
     }
 
     fn schema(&mut self) -> Option<serde_json::Value> {
-        let value = match SCHEMA_KEYS.iter().find_map(|key| self.object.get(key)) {
+        let value = match SCHEMA_KEYS.iter().filter_map(|key| self.object.get(key)).find(|value| is_there(value)) {
             Some(value) => value.clone(),
             None => Located::from(self.object.open.clone()?),
         };

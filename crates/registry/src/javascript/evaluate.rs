@@ -1,6 +1,6 @@
 //! What expressions are worth: constants, concatenations, members, spreads; nothing is run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::modules::{Modules, Target};
@@ -27,11 +27,13 @@ pub(super) struct Evaluator {
     depth: usize,
     /// How many functions were evaluated in the place of their calls.
     pub(super) applied: usize,
+    /// Functions that are being evaluated, by address.
+    pub(super) running: HashSet<usize>,
 }
 
 impl Evaluator {
     pub(super) fn new(modules: Modules) -> Self {
-        Self { modules, known: HashMap::new(), tables: HashMap::new(), depth: 0, applied: 0 }
+        Self { modules, known: HashMap::new(), tables: HashMap::new(), depth: 0, applied: 0, running: HashSet::new() }
     }
 
     pub(super) fn evaluate(&mut self, module: ModuleId, expression: &Expr) -> Located {

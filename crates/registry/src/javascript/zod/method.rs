@@ -105,10 +105,13 @@ fn general(evaluator: &mut Evaluator, zod: &Rc<Zod>, name: &str, arguments: &[Lo
         "pipe" => Zod::wrapped(zod, Wrapper::Pipe { transforming: inner(first?).transforms }),
         "default" | "prefault" | "catch" => {
             let value = match &first?.value {
-                Value::Function(module, function) => match &function.returns {
-                    Some(returned) => evaluator.evaluate(*module, returned),
-                    None => first?.clone(),
-                },
+                Value::Function(module, function) => {
+                    let returned = evaluator.returned(*module, function, first?.place);
+                    match returned {
+                        Some(returned) => returned,
+                        None => first?.clone(),
+                    }
+                }
                 _ => first?.clone(),
             };
             match whole_json(&value) {
