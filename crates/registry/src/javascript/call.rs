@@ -94,6 +94,8 @@ impl Evaluator {
                 let arguments = self.arguments(module, call);
                 self.global_call(path, &arguments, place).unwrap_or_else(|| made_by(call, place))
             }
+            // What it is called on is changed, which says more than that it is called.
+            Value::Unknown(unknown) if unknown.why.ends_with(super::evaluate::CHANGED) => unknown.clone().into(),
             _ => made_by(call, place),
         }
     }

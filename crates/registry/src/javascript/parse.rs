@@ -15,7 +15,7 @@ use super::nesting::{DEEPEST, nesting};
 use super::syntax::Module;
 
 /// Larger than any source with tools in it; generated bundles are no place to read them from.
-const LARGEST: usize = 10 * 1024 * 1024;
+pub(super) const LARGEST: usize = 10 * 1024 * 1024;
 
 /// Why a file gives no module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +29,16 @@ impl Failure {
     pub(super) fn whole(what: impl Into<String>) -> Self {
         Self { position: None, what: what.into() }
     }
+
+    pub(super) fn too_large() -> Self {
+        Self::whole(format!("the file is larger than {} MiB", LARGEST / 1024 / 1024))
+    }
 }
 
 /// Parses a file. Nesting costs stack, so this wants a thread that has [`super::STACK`].
 pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Failure> {
     if text.len() > LARGEST {
-        return Err(Failure::whole(format!("the file is larger than {} MiB", LARGEST / 1024 / 1024)));
+        return Err(Failure::too_large());
     }
     if nesting(&text) > DEEPEST {
         return Err(Failure::whole("the source is nested too deeply"));
@@ -66,6 +70,9 @@ pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Fa
         commonjs: parts.commonjs,
         registrations: parts.registrations,
         followed: parts.followed,
+        listings: parts.listings,
+        writes: parts.writes,
+        imports: parts.imports,
         lines: LineTable::new(text),
     })
 }
