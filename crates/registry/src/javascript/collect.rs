@@ -150,6 +150,10 @@ impl Collector {
                 // A list without tools may hold anything, and what is unknown in it is nobody's concern.
                 Value::Unknown(_) if !holds_tools && !is_unknown => {}
                 Value::Package(..) if holds_tools => self.value(name, item, true, depth + 1),
+                Value::Built(built) if !built.object.has(built.name_key) && built.object.open.is_none() => {
+                    self.recognised += 1;
+                    self.gathered.add_listed(item.place);
+                }
                 _ => self.value(name, item, false, depth + 1),
             }
         }

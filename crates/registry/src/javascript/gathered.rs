@@ -17,6 +17,8 @@ pub(super) struct Gathered {
     seen: HashSet<(Place, String)>,
     /// Definitions without a name that a key has named.
     keyed: HashSet<Place>,
+    /// Definitions without a name that stand in a list.
+    listed: Vec<Place>,
 }
 
 struct Entry {
@@ -44,6 +46,11 @@ impl Gathered {
     /// Takes in a tool that has its name from an export.
     pub(super) fn add_exported(&mut self, name: String, object: Rc<Object>, place: Place) {
         self.entries.push(Entry { name, object, place, is_fallback: true });
+    }
+
+    /// Notes a definition in a list that gives it no name; something else may.
+    pub(super) fn add_listed(&mut self, place: Place) {
+        self.listed.push(place);
     }
 
     /// Puts the tools into a registry; names that are taken become gaps.
@@ -79,6 +86,12 @@ impl Gathered {
                     let what = format!("the name '{}' is taken by the tool at {other}", tool.name);
                     gaps.push(Gap { kind: GapKind::Broken, place: modules.place(entry.place), what });
                 }
+            }
+        }
+        for place in self.listed {
+            if !self.keyed.contains(&place) && !fallbacks.contains(&place) {
+                let what = "the tool has no name of its own, and a list gives it none".to_owned();
+                gaps.push(Gap { kind: GapKind::Unknown, place: modules.place(place), what });
             }
         }
         for (tool, ..) in tools {

@@ -43,6 +43,15 @@ const IMPORTS: &str = "import { tool } from 'ai'; import { createTool } from '@m
     "const mk = () => tool({ description: 'd' }); export const tools = { a: mk(), b: mk() };",
     "a=d b=d"
 )]
+#[case::a_nameless_tool_in_a_list("export const list = [tool({ description: 'd' })];", "Unknown")]
+#[case::a_listed_tool_has_its_exports_name(
+    "export const weather = tool({ description: 'd' }); export const list = [weather];",
+    "weather=d"
+)]
+#[case::a_wrapper_whose_inside_changes(
+    "export const t = { type: 'function', function: { name: 't', description: 'd' } }; t.function.description = 'x';",
+    "t=?"
+)]
 #[case::an_agent_is_no_tool(
     "const t1 = { name: 't1', description: 'd', run() {} };\n\
      export const agent = { name: 'a', description: 'x', tools: [t1] };",
@@ -237,4 +246,30 @@ fn what_was_compiled_is_no_second_tool() {
 fn a_schema_that_is_not_there_hides_none() {
     let source = "export const t = { name: 't', parameters: undefined, schema: { type: 'object' } };";
     assert_eq!(read(&[("t.ts", source)]).tools()[0].input_schema, Some(serde_json::json!({"type": "object"})));
+}
+
+#[rstest]
+#[case("z.string().transform(Number).prefault('5')", r#"{"default":"5","type":"string"}"#, false)]
+#[case("z.string().catch('c').transform(Number).prefault('p')", r#"{"default":"p","type":"string"}"#, false)]
+#[case("z.string().transform(Number).default(5)", r#"{"type":"string"}"#, false)]
+#[case("z.string().catch('c')", r#"{"default":"c","type":"string"}"#, true)]
+#[case("z.string().catch('c').readonly()", r#"{"default":"c","readOnly":true,"type":"string"}"#, false)]
+#[case("z.preprocess(x => x, z.string())", r#"{"type":"string"}"#, true)]
+#[case("z.preprocess(x => x, z.string()).nullable()", r#"{"type":["string","null"]}"#, false)]
+fn types_are_written_as_zod_writes_them(#[case] field: &str, #[case] expected: &str, #[case] required: bool) {
+    let source =
+        format!("import {{ z }} from 'zod'; export const t = {{ name: 't', schema: z.object({{ a: {field} }}) }};");
+    let registry = read(&[("t.ts", &source)]);
+    let schema = registry.tools()[0].input_schema.clone().unwrap();
+    assert_eq!(schema["properties"]["a"], serde_json::from_str::<serde_json::Value>(expected).unwrap(), "{field}");
+    assert_eq!(schema.get("required").is_some(), required, "{field}");
+}
+
+#[rstest]
+#[case("z.string().email().min(3).regex(/x/)")]
+#[case("z.string().uuid().email()")]
+fn patterns_of_zods_own_are_not_known(#[case] field: &str) {
+    let source =
+        format!("import {{ z }} from 'zod'; export const t = {{ name: 't', schema: z.object({{ a: {field} }}) }};");
+    assert_eq!(read(&[("t.ts", &source)]).tools()[0].unknown.len(), 1, "{field}");
 }
