@@ -269,10 +269,9 @@ impl Collector {
         let arguments = self.evaluator.arguments(module, call);
         let ends_with_function = arguments.len() > 1
             && arguments.last().is_some_and(|last| match (&last.value, arguments[0].to_text()) {
-                (Value::Function(..), _) => true,
+                (Value::Function(..), _) | (Value::Package(..) | Value::Global(_), Some(_)) => true,
                 // A handler that is made by something, which is as good as any.
                 (Value::Unknown(unknown), Some(_)) => !unknown.primitive,
-                (Value::Package(..) | Value::Global(_), Some(_)) => true,
                 _ => false,
             });
         let changed = registration.changed.map(|offset| Unknown {

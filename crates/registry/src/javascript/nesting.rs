@@ -33,6 +33,13 @@ pub(super) fn nesting(source: &str) -> usize {
     deepest.into_iter().max().unwrap_or_default()
 }
 
+/// Returns an upper bound of how deeply markup is nested: between tags stands text, in which nothing ends anything.
+pub(super) fn tags(source: &str) -> usize {
+    let begins =
+        |pair: &&[u8]| pair[0] == b'<' && (is_word(pair[1]) || pair[1] == b'>' || pair[1].is_ascii_whitespace());
+    source.as_bytes().windows(2).filter(begins).count()
+}
+
 /// What is taken for something other than code.
 #[derive(Clone, Copy, PartialEq)]
 enum Guess {

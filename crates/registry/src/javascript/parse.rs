@@ -11,7 +11,7 @@ use oxc_span::SourceType;
 
 use super::declare::declare;
 use super::lines::LineTable;
-use super::nesting::{DEEPEST, nesting};
+use super::nesting::{DEEPEST, nesting, tags};
 use super::syntax::Module;
 
 /// Larger than any source with tools in it; generated bundles are no place to read them from.
@@ -45,7 +45,11 @@ pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Fa
     }
     let source_type = SourceType::from_path(path).map_err(|error| Failure::whole(error.to_string()))?;
     // React's habit: markup in files that are called `.js`.
-    let source_type = if source_type.is_javascript() { source_type.with_jsx(true) } else { source_type };
+    let has_markup = text.contains("</") || text.contains("/>");
+    let source_type = if source_type.is_javascript() { source_type.with_jsx(has_markup) } else { source_type };
+    if source_type.is_jsx() && tags(&text) > DEEPEST {
+        return Err(Failure::whole("the source holds more markup than karat reads"));
+    }
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, &text, source_type).with_options(options).parse();

@@ -1,7 +1,9 @@
 //! Writes to fields of tools through names that do not say which tool: aliases, loops, parameters, `this`.
 
 use oxc_ast::AstKind;
-use oxc_ast::ast::{Argument, CallExpression, Expression, ObjectPropertyKind, UnaryOperator, VariableDeclarator};
+use oxc_ast::ast::{
+    Argument, CallExpression, Expression, MemberExpression, ObjectPropertyKind, UnaryOperator, VariableDeclarator,
+};
 use oxc_semantic::{NodeId, Semantic, SymbolId};
 use oxc_span::{GetSpan as _, Span};
 
@@ -139,17 +141,15 @@ fn reach(semantic: &Semantic<'_>, node: NodeId, object: &Expression<'_>) -> Opti
     match root {
         Expression::Identifier(name) => {
             let reference = name.reference_id.get()?;
-            match semantic.scoping().get_reference(reference).symbol_id() {
-                Some(symbol) => symbol_reach(semantic, symbol, members),
-                None => {
-                    let exported = match name.name.as_str() {
-                        "module" => members > 1,
-                        "exports" => members > 0,
-                        _ => false,
-                    };
-                    exported.then(Reach::default)
-                }
+            if let Some(symbol) = semantic.scoping().get_reference(reference).symbol_id() {
+                return symbol_reach(semantic, symbol, members);
             }
+            let exported = match name.name.as_str() {
+                "module" => members > 1,
+                "exports" => members > 0,
+                _ => false,
+            };
+            exported.then(Reach::default)
         }
         Expression::ThisExpression(_) => is_of_object(semantic, node).then(Reach::default),
         Expression::CallExpression(_) | Expression::ArrayExpression(_) => Some(Reach::default()),
@@ -183,7 +183,7 @@ fn symbol_reach(semantic: &Semantic<'_>, symbol: SymbolId, members: usize) -> Op
                 .find(|&id| matches!(nodes.kind(id), AstKind::Function(_) | AstKind::ArrowFunctionExpression(_)))?;
             match nodes.parent_kind(function) {
                 AstKind::CallExpression(call) => {
-                    let method = call.callee.as_member_expression().and_then(|member| member.static_property_name());
+                    let method = call.callee.as_member_expression().and_then(MemberExpression::static_property_name);
                     let is_item = method.is_some_and(|method| EACH.contains(&method));
                     is_item.then_some(Reach { is_item, is_parameter: false })
                 }
@@ -212,7 +212,7 @@ fn value_reach(variable: &VariableDeclarator<'_>, members: usize) -> Option<Reac
         Expression::CallExpression(call) => {
             let is_plain =
                 matches!(&call.callee, Expression::Identifier(name) if !BUILDERS.contains(&name.name.as_str()));
-            let finds = call.callee.as_member_expression().and_then(|member| member.static_property_name());
+            let finds = call.callee.as_member_expression().and_then(MemberExpression::static_property_name);
             let finds = finds.is_some_and(|name| matches!(name, "find" | "at" | "pop" | "shift"));
             (is_plain || finds || members > 0).then_some(Reach::default())
         }
@@ -233,7 +233,7 @@ fn is_in_tool_function(semantic: &Semantic<'_>, node: NodeId) -> bool {
                 property.key.static_name().is_some_and(|name| FUNCTION_KEYS.contains(&name.as_ref()))
             }
             AstKind::CallExpression(call) => {
-                let member = call.callee.as_member_expression().and_then(|member| member.static_property_name());
+                let member = call.callee.as_member_expression().and_then(MemberExpression::static_property_name);
                 let name = member.or_else(|| call.callee_name());
                 name.is_some_and(|name| BUILDERS.contains(&name) || REGISTERING.contains(&name))
             }

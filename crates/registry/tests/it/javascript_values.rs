@@ -170,6 +170,22 @@ fn hostile_nesting_ends_no_process(#[case] start: &str, #[case] open: &str, #[ca
     }
 }
 
+#[rstest]
+#[case::texts("t.tsx", "<a>,", "")]
+#[case::values("t.tsx", "<a>{x}b", "</a>")]
+#[case::lines("t.js", "<a>{x}\nb", "</a>")]
+fn hostile_markup_ends_no_process(#[case] name: &str, #[case] open: &str, #[case] close: &str) {
+    for depth in [100, 4_900, 400_000] {
+        let source = format!(
+            "export const good = {{ name: 'good', description: 'd' }};\nconst x = {}{};\n",
+            open.repeat(depth),
+            close.repeat(depth)
+        );
+        let registry = read(&[(name, &source)]);
+        assert!(registry.names() == ["good"] || !registry.gaps().is_empty(), "{depth}");
+    }
+}
+
 #[test]
 fn values_that_double_and_double_are_given_up() {
     let doubling = |first: &str, next: &dyn Fn(usize) -> String| {
