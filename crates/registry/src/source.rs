@@ -11,8 +11,9 @@ use crate::python;
 /// How deep a folder is searched.
 const DEEPEST_FOLDER: usize = 32;
 
-/// Folders that hold no tools of the project.
-const FOREIGN_FOLDERS: [&str; 6] = ["__pycache__", "node_modules", "site-packages", "venv", "tests", "__tests__"];
+/// Folders that hold no tools of the project, or copies of them that were compiled.
+const FOREIGN_FOLDERS: [&str; 10] =
+    ["__pycache__", "node_modules", "site-packages", "venv", "tests", "__tests__", "dist", "build", "out", "coverage"];
 
 /// Reads the tools that a file or folder declares; places are named relative to `base`.
 ///

@@ -1,10 +1,11 @@
 //! Calls whose result is certain: identity functions, builders of tools, zod, and a few of JavaScript's own.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::evaluate::{Evaluator, LONGEST, add, limited, why_not};
 use super::positional::positional;
-use super::syntax::{Call, ExprKind, Item, Specifier};
+use super::syntax::{Call, ExprKind, Function, Item, Specifier};
 use super::text::Text;
 use super::value::{Array, Built, Located, ModuleId, Object, Place, Unknown, Value};
 use super::zod;
@@ -66,14 +67,9 @@ impl Evaluator {
                     None => Value::Undefined.at(place),
                 }
             }
-            Value::Function(home, function) if !call.is_new => match &function.returns {
-                // Functions that call functions are evaluated again for each call, which can become much.
-                Some(returned) if self.applied < MOST_APPLIED => {
-                    self.applied += 1;
-                    self.evaluate(*home, returned)
-                }
-                _ => made_by(call, place),
-            },
+            Value::Function(home, function) if !call.is_new => {
+                self.returned(*home, function, place).unwrap_or_else(|| made_by(call, place))
+            }
             Value::Package(package, path) if zod::is_zod(package) => {
                 let arguments = self.arguments(module, call);
                 zod::build(self, path, &arguments, place)
@@ -98,8 +94,27 @@ impl Evaluator {
                 let arguments = self.arguments(module, call);
                 self.global_call(path, &arguments, place).unwrap_or_else(|| made_by(call, place))
             }
+            // What it is called on is changed, which says more than that it is called.
+            Value::Unknown(unknown) if unknown.why.ends_with(super::evaluate::CHANGED) => unknown.clone().into(),
             _ => made_by(call, place),
         }
+    }
+
+    /// Returns what a function returns, where it does nothing else.
+    pub(super) fn returned(&mut self, home: ModuleId, function: &Arc<Function>, place: Place) -> Option<Located> {
+        let returned = function.returns.as_ref()?;
+        // Functions that call functions are evaluated again for each call, which can become much.
+        if self.applied >= MOST_APPLIED {
+            return None;
+        }
+        self.applied += 1;
+        let address = Arc::as_ptr(function).addr();
+        if !self.running.insert(address) {
+            return Some(Located::unknown(place, "it is recursive"));
+        }
+        let value = self.evaluate(home, returned);
+        self.running.remove(&address);
+        Some(value)
     }
 
     /// Evaluates the arguments of a call; what is spread into them is unknown from there on.
@@ -132,8 +147,10 @@ impl Evaluator {
         if !BUILDERS.contains(&name) {
             return made_by(call, place);
         }
-        let name_key = if name == "createTool" { "id" } else { "name" };
-        let built = |object: Rc<Object>| Value::Built(Rc::new(Built { object, name_key })).at(place);
+        let built = |object: Rc<Object>| {
+            let name_key = if name == "createTool" && object.has("id") { "id" } else { "name" };
+            Value::Built(Rc::new(Built { object, name_key })).at(place)
+        };
         // `tool(function, {…})` of LangChain; all others take the definition first.
         let definition = arguments.iter().take(2).find_map(|argument| match &argument.value {
             Value::Object(object) => Some(Rc::clone(object)),

@@ -1,7 +1,7 @@
 //! Where a variable, or something inside its value, is changed after it was declared.
 
 use oxc_ast::AstKind;
-use oxc_ast::ast::{Expression, UnaryOperator};
+use oxc_ast::ast::{Argument, Expression, UnaryOperator};
 use oxc_semantic::{NodeId, Semantic, SymbolId};
 use oxc_span::GetSpan as _;
 
@@ -71,6 +71,16 @@ fn change(semantic: &Semantic<'_>, name: NodeId) -> Option<Change> {
             | AstKind::TSTypeAssertion(_)
             | AstKind::ChainExpression(_) => {}
             AstKind::AssignmentExpression(assignment) if assignment.left.span() == inner && !keys.is_empty() => {
+                // What OpenAI's wrapper holds is a definition, whose other fields stay as they are.
+                if matches!(keys.as_slice(), [Some(first), Some(_)] if first == "function") {
+                    return None;
+                }
+                return found(keys.into_iter().next());
+            }
+            AstKind::ForOfStatement(statement) if statement.left.span() == inner && !keys.is_empty() => {
+                return found(keys.into_iter().next());
+            }
+            AstKind::ForInStatement(statement) if statement.left.span() == inner && !keys.is_empty() => {
                 return found(keys.into_iter().next());
             }
             AstKind::UpdateExpression(_)
@@ -91,7 +101,15 @@ fn change(semantic: &Semantic<'_>, name: NodeId) -> Option<Change> {
                     return if changing { found(keys.into_iter().next()) } else { None };
                 }
                 let is_first = call.arguments.first().is_some_and(|first| first.span() == inner);
-                return if is_first && changes_first(&call.callee) { found(keys.into_iter().next()) } else { None };
+                if !is_first || !changes_first(&call.callee) {
+                    return None;
+                }
+                // `Reflect.set(tool, 'description', …)` says which property.
+                let named = match call.arguments.get(1) {
+                    Some(Argument::StringLiteral(key)) => Some(Some(key.value.as_str().to_owned())),
+                    _ => None,
+                };
+                return found(keys.into_iter().next().or(named));
             }
             _ => return None,
         }
@@ -101,5 +119,7 @@ fn change(semantic: &Semantic<'_>, name: NodeId) -> Option<Change> {
 
 fn changes_first(callee: &Expression<'_>) -> bool {
     let Expression::StaticMemberExpression(member) = callee else { return false };
-    member.object.is_specific_id("Object") && CHANGING_FIRST.contains(&member.property.name.as_str())
+    let method = member.property.name.as_str();
+    member.object.is_specific_id("Object") && CHANGING_FIRST.contains(&method)
+        || member.object.is_specific_id("Reflect") && ["set", "defineProperty", "deleteProperty"].contains(&method)
 }

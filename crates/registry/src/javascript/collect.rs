@@ -8,11 +8,12 @@ use std::rc::Rc;
 use karat_core::registry::{Gap, GapKind, Registry, ToolPlace};
 
 use super::call::BUILDERS;
-use super::definition::{self, has_function, has_marks, has_schema, unwrapped};
+use super::definition::{has_function, has_marks, has_schema, unwrapped};
 use super::evaluate::{Evaluator, why_not};
+use super::gathered::Gathered;
 use super::modules::Target;
 use super::positional::{as_fields, positional};
-use super::syntax::{Expr, ExprKind};
+use super::syntax::{ExprKind, Registration};
 use super::value::{Array, Built, Located, ModuleId, Object, Place, Unknown, Value};
 use super::zod;
 
@@ -23,8 +24,7 @@ const DEEPEST: usize = 16;
 pub(super) struct Collector {
     evaluator: Evaluator,
     registry: Registry,
-    /// Definitions that were read, so that one that is exported twice is one tool.
-    seen: HashSet<Place>,
+    gathered: Gathered,
     /// How often a tool was met, those that were read before included.
     recognised: usize,
     namespaces: HashSet<ModuleId>,
@@ -39,7 +39,7 @@ impl Collector {
         Self {
             evaluator,
             registry: Registry::default(),
-            seen: HashSet::new(),
+            gathered: Gathered::default(),
             recognised: 0,
             namespaces: HashSet::new(),
             followed: HashSet::new(),
@@ -65,6 +65,7 @@ impl Collector {
     pub(super) fn finish(mut self) -> Registry {
         let mut gaps = std::mem::take(&mut self.evaluator.modules.gaps);
         gaps.append(&mut self.gaps);
+        self.gathered.finish(&self.evaluator.modules, &mut self.registry, &mut gaps);
         gaps.sort_by(|left, right| left.place.cmp(&right.place).then_with(|| left.what.cmp(&right.what)));
         gaps.dedup();
         for gap in gaps {
@@ -98,17 +99,23 @@ impl Collector {
             return;
         }
         match &located.value {
-            Value::Built(built) => self.built(name, built, located.place),
+            Value::Built(built) => self.built(name, built, located.place, is_export),
             Value::Object(object) => {
                 if let Some((inner, place)) = unwrapped(object) {
                     self.named(inner, "name", place);
+                } else if let Some(tools) = tools_of_agent(object) {
+                    self.value("tools", tools, false, depth + 1);
                 } else if is_tool(object) {
                     self.named(object, "name", located.place);
                 } else {
-                    self.container(name, object, depth);
+                    self.container(name, object, is_export, depth);
                 }
             }
-            Value::Array(array) => self.list(name, array, depth),
+            Value::Array(array) => self.list(name, array, is_export, depth),
+            Value::Function(_, function) if is_export && function.makes_tool => {
+                let why = format!("'{name}' is a function that makes a tool, which karat does not run");
+                self.gap(&Unknown { place: located.place, why: why.into(), primitive: false });
+            }
             Value::Namespace(module) => self.namespace(*module, depth + 1),
             Value::Package(package, path) if is_export => {
                 let is_builder = path.last().is_some_and(|name| BUILDERS.contains(&name.as_str()));
@@ -132,47 +139,57 @@ impl Collector {
         }
     }
 
-    fn list(&mut self, name: &str, array: &Rc<Array>, depth: usize) {
+    fn list(&mut self, name: &str, array: &Rc<Array>, is_export: bool, depth: usize) {
         if !self.is_new(Rc::as_ptr(array).addr(), || Value::Array(Rc::clone(array))) {
             return;
         }
-        let holds_tools = array.items.iter().any(looks_like_tool);
+        let holds_tools = array.items.iter().any(looks_like_tool) || is_toolish(name);
+        let is_unknown = is_export && array.items.iter().all(is_made);
         for item in &array.items {
-            // A list without tools may hold anything, and what is unknown in it is nobody's concern.
-            if holds_tools || is_toolish(name) || !matches!(item.value, Value::Unknown(_)) {
-                self.value(name, item, false, depth + 1);
+            match &item.value {
+                // A list without tools may hold anything, and what is unknown in it is nobody's concern.
+                Value::Unknown(_) if !holds_tools && !is_unknown => {}
+                Value::Package(..) if holds_tools => self.value(name, item, true, depth + 1),
+                Value::Built(built) if !built.object.has(built.name_key) && built.object.open.is_none() => {
+                    self.recognised += 1;
+                    self.gathered.add_listed(item.place);
+                }
+                _ => self.value(name, item, false, depth + 1),
             }
         }
         if let Some(unknown) = &array.open
-            && (holds_tools || is_toolish(name))
+            && (holds_tools || is_unknown && !unknown.primitive)
         {
             self.gap(unknown);
         }
     }
 
     /// Reads an object of tools, in which keys are names.
-    fn container(&mut self, name: &str, object: &Rc<Object>, depth: usize) {
+    fn container(&mut self, name: &str, object: &Rc<Object>, is_export: bool, depth: usize) {
         if !self.is_new(Rc::as_ptr(object).addr(), || Value::Object(Rc::clone(object))) {
             return;
         }
         let holds_tools = object.entries().iter().any(|(_, value)| looks_like_tool(value)) || is_toolish(name);
+        let is_unknown = is_export && object.values().all(is_made);
         for (key, value) in object.entries() {
             match &value.value {
                 Value::Object(inner) if !inner.has("name") && is_nameless_tool(inner, holds_tools) => {
-                    self.tool(key.to_owned(), inner, value.place);
+                    self.recognised += 1;
+                    self.gathered.add_keyed(key.to_owned(), Rc::clone(inner), value.place);
                 }
-                Value::Unknown(_) if !holds_tools => {}
+                Value::Unknown(_) if !holds_tools && !is_unknown => {}
+                Value::Package(..) if holds_tools => self.value(key, value, true, depth + 1),
                 _ => self.value(key, value, false, depth + 1),
             }
         }
         if let Some(unknown) = &object.open
-            && holds_tools
+            && (holds_tools || is_unknown && !unknown.primitive)
         {
             self.gap(unknown);
         }
     }
 
-    fn built(&mut self, name: &str, built: &Built, place: Place) {
+    fn built(&mut self, name: &str, built: &Built, place: Place, is_export: bool) {
         let has_name = built.object.has(built.name_key) || built.object.open.is_some();
         if has_name {
             self.named(&built.object, built.name_key, place);
@@ -180,12 +197,18 @@ impl Collector {
             let why = "the tool has no name of its own, and a default export gives it none";
             self.gap(&Unknown { place, why: why.into(), primitive: false });
         } else {
-            self.tool(name.to_owned(), &built.object, place);
+            self.recognised += 1;
+            let (name, object) = (name.to_owned(), Rc::clone(&built.object));
+            if is_export {
+                self.gathered.add_exported(name, object, place);
+            } else {
+                self.gathered.add_keyed(name, object, place);
+            }
         }
     }
 
     /// Reads a definition that says its name.
-    fn named(&mut self, object: &Object, key: &str, place: Place) {
+    fn named(&mut self, object: &Rc<Object>, key: &str, place: Place) {
         let Some(value) = object.read(key) else { return };
         match value.to_text() {
             Some(name) if !name.is_empty() => self.tool(name, object, place),
@@ -198,19 +221,9 @@ impl Collector {
         }
     }
 
-    fn tool(&mut self, name: String, object: &Object, place: Place) {
+    fn tool(&mut self, name: String, object: &Rc<Object>, place: Place) {
         self.recognised += 1;
-        if !self.seen.insert(place) {
-            return;
-        }
-        let tool = definition::read(name, object, place, &self.evaluator.modules);
-        let place = self.evaluator.modules.place(place);
-        let name = tool.name.clone();
-        if let Err(first) = self.registry.add(tool) {
-            let other = first.place.as_ref().map(ToString::to_string).unwrap_or_default();
-            let what = format!("the name '{name}' is taken by the tool at {other}");
-            self.gaps.push(Gap { kind: GapKind::Broken, place, what });
-        }
+        self.gathered.add(name, Rc::clone(object), place);
     }
 
     fn gap(&mut self, unknown: &Unknown) {
@@ -224,8 +237,21 @@ impl Collector {
             return;
         }
         let file = self.evaluator.modules.get(module);
-        for call in &file.registrations {
-            self.registration(module, call);
+        for registration in &file.registrations {
+            self.registration(module, registration);
+        }
+        for listing in &file.listings {
+            let answer = self.evaluator.evaluate(module, listing);
+            let tools = match &answer.value {
+                Value::Object(answer) => answer.read("tools"),
+                _ => None,
+            };
+            match tools {
+                Some(tools) if matches!(tools.value, Value::Array(_) | Value::Unknown(_) | Value::Package(..)) => {
+                    self.value("tools", &tools, true, 0);
+                }
+                _ => self.gap(&why_not(&answer, "the tools are listed by a function, which karat does not run")),
+            }
         }
         for specifier in &file.followed {
             if let Target::Module(target) = self.evaluator.modules.follow(module, specifier) {
@@ -234,27 +260,39 @@ impl Collector {
         }
     }
 
-    fn registration(&mut self, module: ModuleId, expression: &Expr) {
+    fn registration(&mut self, module: ModuleId, registration: &Registration) {
+        let expression = &registration.call;
         let ExprKind::Call(call) = &expression.kind else { return };
         let ExprKind::Member { key, .. } = &call.callee.kind else { return };
         let place = Place { module, offset: expression.offset };
         let method = self.evaluator.evaluate(module, key).to_text().unwrap_or_default();
         let arguments = self.evaluator.arguments(module, call);
-        let ends_with_function =
-            arguments.len() > 1 && arguments.last().is_some_and(|last| matches!(last.value, Value::Function(..)));
+        let ends_with_function = arguments.len() > 1
+            && arguments.last().is_some_and(|last| match (&last.value, arguments[0].to_text()) {
+                (Value::Function(..), _) | (Value::Package(..) | Value::Global(_), Some(_)) => true,
+                // A handler that is made by something, which is as good as any.
+                (Value::Unknown(unknown), Some(_)) => !unknown.primitive,
+                _ => false,
+            });
+        let changed = registration.changed.map(|offset| Unknown {
+            place: Place { module, offset },
+            why: "the tool is changed here".into(),
+            primitive: false,
+        });
         match (method.as_str(), arguments.as_slice()) {
-            ("addTool" | "registerTool", [only]) => {
-                if let Value::Object(_) | Value::Built(_) | Value::Unknown(_) = only.value {
-                    self.value("default", only, false, 0);
+            ("addTool" | "registerTool", [only]) => match &only.value {
+                Value::Object(_) | Value::Built(_) | Value::Unknown(_) | Value::Package(..) => {
+                    self.value("default", only, true, 0);
                 }
-            }
+                _ => {}
+            },
             ("registerTool" | "registerToolTask", [name, config, ..]) => {
                 let mut object = match &config.value {
                     Value::Object(config) => config.as_ref().clone(),
                     // Other servers have methods of this name too.
-                    Value::Unknown(unknown) => {
+                    Value::Unknown(_) | Value::Package(..) | Value::Global(_) => {
                         let mut object = Object::default();
-                        object.open(unknown);
+                        object.open(&why_not(config, ""));
                         object
                     }
                     _ => return,
@@ -262,17 +300,24 @@ impl Collector {
                 if let Some(schema) = object.get("inputSchema").map(as_fields) {
                     object.set("inputSchema".to_owned(), schema);
                 }
-                object.set("name".to_owned(), name.clone());
-                self.named(&object, "name", place);
+                self.registered(object, name, changed.as_ref(), place);
             }
             // Many things have a method `tool`; those of servers take a name, and a handler at the end.
             ("tool", [name, ..]) if ends_with_function => {
-                if let Value::Text(_) | Value::Unknown(_) = name.value {
-                    self.named(&positional(&arguments), "name", place);
+                if let Value::Text(_) | Value::Unknown(_) | Value::Package(..) = name.value {
+                    self.registered(positional(&arguments), name, changed.as_ref(), place);
                 }
             }
             _ => {}
         }
+    }
+
+    fn registered(&mut self, mut object: Object, name: &Located, changed: Option<&Unknown>, place: Place) {
+        if let Some(changed) = changed {
+            object.open(changed);
+        }
+        object.set("name".to_owned(), name.clone());
+        self.named(&Rc::new(object), "name", place);
     }
 }
 
@@ -282,6 +327,22 @@ fn is_tool(object: &Object) -> bool {
         None => object.open.is_some(),
     };
     has_name && has_marks(object)
+}
+
+/// Returns the tools of what has some and is none itself: an agent, a toolkit.
+fn tools_of_agent(object: &Object) -> Option<&Located> {
+    let tools = object.get("tools")?;
+    let holds = match &tools.value {
+        Value::Array(array) => array.items.iter().any(looks_like_tool),
+        Value::Object(tools) => tools.values().any(looks_like_tool),
+        _ => false,
+    };
+    (holds && object.has("name") && !has_schema(object) && !has_function(object)).then_some(tools)
+}
+
+/// Tells whether a value is made by something that karat does not run.
+fn is_made(value: &Located) -> bool {
+    matches!(&value.value, Value::Unknown(unknown) if !unknown.primitive)
 }
 
 /// Tells whether an object is a tool whose name is its key.

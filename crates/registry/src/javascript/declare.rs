@@ -2,16 +2,20 @@
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{
-    Argument, AssignmentTarget, BindingIdentifier, BindingPattern, CallExpression, Declaration,
-    ExportDefaultDeclarationKind, Expression, ImportOrExportKind, ModuleExportName, Program, PropertyKey, Statement,
-    StringLiteral, TSEnumDeclaration, TSEnumMemberName, TSModuleReference, VariableDeclarator,
+    Argument, ArrowFunctionBody, AssignmentTarget, BindingIdentifier, BindingPattern, CallExpression, Declaration,
+    ExportDefaultDeclarationKind, Expression, FunctionBody, ImportOrExportKind, ModuleExportName, Program, PropertyKey,
+    Statement, StringLiteral, TSEnumDeclaration, TSEnumMemberName, TSModuleReference, TSNamespaceDeclaration,
+    TSNamespaceDeclarationBody, VariableDeclarator,
 };
 use oxc_semantic::{NodeId, Semantic, SymbolId};
 use oxc_span::{GetSpan as _, Span};
 
 use super::changes::changes;
-use super::lower::{Lowering, string};
-use super::syntax::{Binding, Declared, EnumMember, Export, Expr, ExprKind, Imported, Property, Specifier};
+use super::lower::{Lowering, class_kind, opaque, string};
+use super::syntax::{
+    Binding, Declared, EnumMember, Export, Expr, ExprKind, Imported, LooseWrite, Property, Registration, Specifier,
+};
+use super::writes::loose_writes;
 
 /// Methods that give a server a tool.
 pub(super) const REGISTERING: [&str; 4] = ["registerTool", "registerToolTask", "tool", "addTool"];
@@ -21,17 +25,29 @@ pub(super) struct Parts {
     pub bindings: Vec<Binding>,
     pub exports: Vec<Export>,
     pub commonjs: Option<Expr>,
-    pub registrations: Vec<Expr>,
+    pub registrations: Vec<Registration>,
     pub followed: Vec<Specifier>,
+    pub listings: Vec<Expr>,
+    pub writes: Vec<LooseWrite>,
+    pub imports: Vec<Specifier>,
 }
 
 pub(super) fn declare<'a>(semantic: &Semantic<'a>, program: &Program<'a>) -> Parts {
-    let mut reader =
-        Reader { lowering: Lowering::new(semantic), exports: Vec::new(), whole: None, assigned: Vec::new() };
+    let mut reader = Reader {
+        lowering: Lowering::new(semantic),
+        exports: Vec::new(),
+        whole: None,
+        assigned: Vec::new(),
+        exports_are_own: true,
+        seen: Vec::new(),
+        listings: Vec::new(),
+    };
     for statement in &program.body {
         reader.statement(statement);
     }
+    reader.hidden_assignments();
     let (registrations, followed) = reader.calls(program);
+    let listings = std::mem::take(&mut reader.listings);
     let commonjs = reader.commonjs();
     let exports = std::mem::take(&mut reader.exports);
     // Lowering a declaration may name more variables, which then have to be lowered too.
@@ -40,7 +56,8 @@ pub(super) fn declare<'a>(semantic: &Semantic<'a>, program: &Program<'a>) -> Par
         let binding = reader.binding(symbol);
         bindings.push(binding);
     }
-    Parts { bindings, exports, commonjs, registrations, followed }
+    let imports = program.body.iter().filter_map(import_of).collect();
+    Parts { bindings, exports, commonjs, registrations, followed, listings, writes: loose_writes(semantic), imports }
 }
 
 struct Reader<'a, 's> {
@@ -50,6 +67,11 @@ struct Reader<'a, 's> {
     whole: Option<Expr>,
     /// `exports.name = …`
     assigned: Vec<(String, Expr)>,
+    /// `exports` is still what the module exports.
+    exports_are_own: bool,
+    /// Assignments that were read.
+    seen: Vec<u32>,
+    listings: Vec<Expr>,
 }
 
 impl<'a> Reader<'a, '_> {
@@ -96,7 +118,9 @@ impl<'a> Reader<'a, '_> {
                         let function = self.lowering.function(function);
                         Some(ExprKind::Function(function.into()).at(export.span.start))
                     }
-                    ExportDefaultDeclarationKind::ClassDeclaration(_) => Some(ExprKind::Class.at(export.span.start)),
+                    ExportDefaultDeclarationKind::ClassDeclaration(class) => {
+                        Some(class_kind(class).at(export.span.start))
+                    }
                     other => other.as_expression().map(|expression| self.lowering.expression(expression)),
                 };
                 self.exports.extend(value.map(|value| Export::Local { name: "default".to_owned(), value }));
@@ -121,6 +145,7 @@ impl<'a> Reader<'a, '_> {
             Declaration::FunctionDeclaration(function) => names.extend(&function.id),
             Declaration::ClassDeclaration(class) => names.extend(&class.id),
             Declaration::TSEnumDeclaration(declaration) => names.push(&declaration.id),
+            Declaration::TSNamespaceDeclaration(namespace) if holds_values(namespace) => names.push(&namespace.id),
             other => {
                 let name = other.id().map(|name| name.name.as_str().to_owned());
                 self.exports.extend(name.map(|name| Export::Type { name }));
@@ -136,22 +161,62 @@ impl<'a> Reader<'a, '_> {
     /// Reads `module.exports = …`, `module.exports.name = …` and `exports.name = …`.
     fn assignment(&mut self, expression: &Expression<'a>) {
         let Expression::AssignmentExpression(assignment) = expression else { return };
-        let AssignmentTarget::StaticMemberExpression(target) = &assignment.left else { return };
+        self.seen.push(assignment.span.start);
+        let mut right = &assignment.right;
+        let mut targets = vec![&assignment.left];
+        // `exports = module.exports = …`, in either order.
+        while let Expression::AssignmentExpression(inner) = right {
+            self.seen.push(inner.span.start);
+            targets.push(&inner.left);
+            right = &inner.right;
+        }
+        if targets.iter().any(|target| self.exported(target) == Some(None)) {
+            self.whole = Some(self.lowering.expression(right));
+            self.assigned.clear();
+            self.exports_are_own = targets.iter().any(|target| match target {
+                AssignmentTarget::AssignmentTargetIdentifier(name) => name.name.as_str() == "exports",
+                _ => false,
+            });
+            return;
+        }
+        for target in targets {
+            if let Some(Some(name)) = self.exported(target) {
+                let value = self.lowering.expression(right);
+                self.assigned.push((name, value));
+            }
+        }
+    }
+
+    /// Returns what of the module's exports is assigned to: all of them, or one by its name.
+    #[expect(clippy::option_option, reason = "nothing, everything, or a name")]
+    fn exported(&self, target: &AssignmentTarget<'a>) -> Option<Option<String>> {
+        let AssignmentTarget::StaticMemberExpression(target) = target else { return None };
         let name = target.property.name.as_str();
         if name == "exports" && self.is_global(&target.object, "module") {
-            self.whole = Some(self.lowering.expression(&assignment.right));
-            // `exports = module.exports = …` and chains of it say nothing more.
-            return;
+            return Some(None);
         }
         let of_module = match &target.object {
             Expression::StaticMemberExpression(inner) => {
                 inner.property.name.as_str() == "exports" && self.is_global(&inner.object, "module")
             }
-            object => self.is_global(object, "exports"),
+            object => self.exports_are_own && self.is_global(object, "exports"),
         };
-        if of_module {
-            let value = self.lowering.expression(&assignment.right);
-            self.assigned.push((name.to_owned(), value));
+        of_module.then(|| Some(name.to_owned()))
+    }
+
+    /// Notes assignments to exports that happen only sometimes.
+    fn hidden_assignments(&mut self) {
+        for node in self.lowering.semantic.nodes().iter() {
+            let AstKind::AssignmentExpression(assignment) = node.kind() else { continue };
+            if self.seen.contains(&assignment.span.start) {
+                continue;
+            }
+            let Some(exported) = self.exported(&assignment.left) else { continue };
+            let unknown = opaque("it is exported only under some condition", false).at(assignment.span.start);
+            match exported {
+                None => self.whole = Some(unknown),
+                Some(name) => self.assigned.push((name, unknown)),
+            }
         }
     }
 
@@ -173,13 +238,15 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Finds the calls that may register tools, and the modules whose functions are called.
-    fn calls(&mut self, program: &Program<'a>) -> (Vec<Expr>, Vec<Specifier>) {
+    fn calls(&mut self, program: &Program<'a>) -> (Vec<Registration>, Vec<Specifier>) {
         let mut registrations = Vec::new();
         let mut followed: Vec<Specifier> = Vec::new();
         for statement in &program.body {
             if let Statement::ImportDeclaration(import) = statement
                 && import.import_kind == ImportOrExportKind::Value
-                && import.specifiers.as_ref().is_none_or(|specifiers| specifiers.is_empty())
+                && import.specifiers.as_ref().is_none_or(|specifiers| {
+                    specifiers.is_empty() || specifiers.iter().any(|specifier| specifier.name().starts_with("register"))
+                })
             {
                 followed.push(specifier(&import.source));
             }
@@ -188,7 +255,18 @@ impl<'a> Reader<'a, '_> {
             let AstKind::CallExpression(call) = node.kind() else { continue };
             match &call.callee {
                 Expression::StaticMemberExpression(member) if REGISTERING.contains(&member.property.name.as_str()) => {
-                    registrations.push(self.lowering.call(&call.callee, &call.arguments, false, call.span));
+                    let changed = self.changed_later(node.id());
+                    let call = self.lowering.call(&call.callee, &call.arguments, false, call.span);
+                    registrations.push(Registration { call, changed });
+                }
+                Expression::StaticMemberExpression(member) if member.property.name == "setRequestHandler" => {
+                    self.listing(call);
+                }
+                Expression::StaticMemberExpression(member) if may_register(call) => {
+                    if let Expression::Identifier(name) = &member.object {
+                        let symbol = self.lowering.symbol(name);
+                        followed.extend(symbol.and_then(|symbol| self.import_source(symbol)));
+                    }
                 }
                 Expression::Identifier(name) if may_register(call) => {
                     let symbol = self.lowering.symbol(name);
@@ -197,10 +275,51 @@ impl<'a> Reader<'a, '_> {
                 _ => {}
             }
         }
-        registrations.sort_by_key(|call| call.offset);
+        registrations.sort_by_key(|registration| registration.call.offset);
         followed.sort_by_key(|specifier| specifier.offset);
         followed.dedup();
         (registrations, followed)
+    }
+
+    /// Returns where a tool is changed through what its registration returned.
+    fn changed_later(&self, call: NodeId) -> Option<u32> {
+        let semantic = self.lowering.semantic;
+        let AstKind::VariableDeclarator(variable) = semantic.nodes().parent_kind(call) else { return None };
+        let symbol = variable.id.get_binding_identifier()?.symbol_id.get()?;
+        semantic.scoping().get_resolved_references(symbol).find_map(|reference| {
+            let AstKind::StaticMemberExpression(member) = semantic.nodes().parent_kind(reference.node_id()) else {
+                return None;
+            };
+            let changes = ["update", "remove", "disable"].contains(&member.property.name.as_str());
+            changes.then_some(member.span.start)
+        })
+    }
+
+    /// Reads what the handler of `tools/list` answers.
+    fn listing(&mut self, call: &CallExpression<'a>) {
+        let [request, handler, ..] = call.arguments.as_slice() else { return };
+        let lists = match request {
+            Argument::Identifier(name) => name.name.as_str() == "ListToolsRequestSchema",
+            Argument::StaticMemberExpression(member) => member.property.name.as_str() == "ListToolsRequestSchema",
+            Argument::StringLiteral(method) => method.value.as_str() == "tools/list",
+            _ => false,
+        };
+        if !lists {
+            return;
+        }
+        let answer = match handler {
+            Argument::ArrowFunctionExpression(arrow) => match &arrow.body {
+                ArrowFunctionBody::FunctionBody(body) => only_return(body),
+                body => body.as_expression(),
+            },
+            Argument::FunctionExpression(function) => function.body.as_deref().and_then(only_return),
+            _ => None,
+        };
+        let answer = match answer {
+            Some(answer) => self.lowering.expression(answer),
+            None => opaque("the tools are listed by a function, which karat does not run", false).at(call.span.start),
+        };
+        self.listings.push(answer);
     }
 
     fn import_source(&self, symbol: SymbolId) -> Option<Specifier> {
@@ -263,7 +382,7 @@ impl<'a> Reader<'a, '_> {
                 function.body.as_ref()?;
                 Declared::Value(ExprKind::Function(self.lowering.function(function).into()).at(offset))
             }
-            AstKind::Class(_) => Declared::Value(ExprKind::Class.at(offset)),
+            AstKind::Class(class) => Declared::Value(class_kind(class).at(offset)),
             AstKind::TSEnumDeclaration(declaration) => {
                 Declared::Enum(self.enum_members(declaration), declaration.span.start)
             }
@@ -364,6 +483,18 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
+/// Tells whether a namespace has more than types in it.
+fn holds_values(namespace: &TSNamespaceDeclaration<'_>) -> bool {
+    let TSNamespaceDeclarationBody::TSModuleBlock(block) = &namespace.body else { return !namespace.declare };
+    let is_value = |statement: &Statement<'_>| match statement {
+        Statement::ExportDeclaration(export) => {
+            matches!(export.declaration, Declaration::VariableDeclaration(_) | Declaration::FunctionDeclaration(_))
+        }
+        _ => false,
+    };
+    !namespace.declare && block.body.iter().any(is_value)
+}
+
 /// Tells whether a function may give a server its tools: it says so, or it gets the server.
 ///
 /// Most functions that a tool calls do its work, and the files they are in are of no interest.
@@ -377,6 +508,28 @@ fn may_register(call: &CallExpression<'_>) -> bool {
         _ => false,
     };
     call.callee_name().is_some_and(|name| says(name, ["register", "tool"])) || call.arguments.iter().any(is_server)
+}
+
+/// Returns what a function returns at its end, where nothing before it can return or branch.
+fn only_return<'b, 'a>(body: &'b FunctionBody<'a>) -> Option<&'b Expression<'a>> {
+    let (last, before) = body.statements.split_last()?;
+    let is_plain = |statement: &Statement<'a>| {
+        matches!(statement, Statement::VariableDeclaration(_) | Statement::ExpressionStatement(_))
+    };
+    match last {
+        Statement::ReturnStatement(statement) if before.iter().all(is_plain) => statement.argument.as_ref(),
+        _ => None,
+    }
+}
+
+/// Returns where a statement imports or passes on something from.
+fn import_of(statement: &Statement<'_>) -> Option<Specifier> {
+    match statement {
+        Statement::ImportDeclaration(import) => Some(specifier(&import.source)),
+        Statement::ExportFromDeclaration(from) => Some(specifier(&from.source)),
+        Statement::ExportAllDeclaration(all) => Some(specifier(&all.source)),
+        _ => None,
+    }
 }
 
 fn specifier(source: &StringLiteral<'_>) -> Specifier {

@@ -1,5 +1,7 @@
 //! What a definition says of its tool.
 
+use std::rc::Rc;
+
 use karat_core::registry::{Tool, ToolField, Unknown as UnknownField};
 
 use super::modules::Modules;
@@ -7,13 +9,17 @@ use super::schema::whole_schema;
 use super::value::{Located, Object, Place, Unknown, Value};
 
 /// The keys under which a schema is found, the first one counts.
-const SCHEMA_KEYS: [&str; 4] = ["inputSchema", "input_schema", "parameters", "schema"];
+pub(super) const SCHEMA_KEYS: [&str; 4] = ["inputSchema", "input_schema", "parameters", "schema"];
 
 /// The keys under which a tool's function is found.
-const FUNCTION_KEYS: [&str; 6] = ["execute", "handler", "run", "func", "invoke", "call"];
+pub(super) const FUNCTION_KEYS: [&str; 6] = ["execute", "handler", "run", "func", "invoke", "call"];
 
 pub(super) fn has_schema(object: &Object) -> bool {
-    SCHEMA_KEYS.iter().any(|key| object.has(key))
+    SCHEMA_KEYS.iter().any(|key| object.get(key).is_some_and(is_there))
+}
+
+fn is_there(value: &Located) -> bool {
+    !matches!(value.value, Value::Undefined | Value::Null)
 }
 
 pub(super) fn has_function(object: &Object) -> bool {
@@ -26,7 +32,7 @@ pub(super) fn has_marks(object: &Object) -> bool {
 }
 
 /// Returns the definition inside the wrapper of `OpenAI`'s chat API.
-pub(super) fn unwrapped(object: &Object) -> Option<(&Object, Place)> {
+pub(super) fn unwrapped(object: &Object) -> Option<(&Rc<Object>, Place)> {
     let is_wrapper = object.get("type").and_then(Located::to_text).is_some_and(|kind| kind == "function");
     match object.get("function").map(|inner| (&inner.value, inner.place)) {
         Some((Value::Object(inner), place)) if is_wrapper => Some((inner, place)),
@@ -119,7 +125,7 @@ impl Fields<'_> {
     }
 
     fn schema(&mut self) -> Option<serde_json::Value> {
-        let value = match SCHEMA_KEYS.iter().find_map(|key| self.object.get(key)) {
+        let value = match SCHEMA_KEYS.iter().filter_map(|key| self.object.get(key)).find(|value| is_there(value)) {
             Some(value) => value.clone(),
             None => Located::from(self.object.open.clone()?),
         };

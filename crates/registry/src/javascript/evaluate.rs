@@ -1,6 +1,6 @@
 //! What expressions are worth: constants, concatenations, members, spreads; nothing is run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::modules::{Modules, Target};
@@ -17,6 +17,12 @@ pub(super) const LONGEST: usize = 1_000_000;
 /// More than any list of tools has.
 const MOST_ITEMS: usize = 100_000;
 
+/// What is said of a variable whose value is changed.
+pub(super) const CHANGED: &str = "is changed here";
+
+/// More entries than spreads copy in any project.
+const MOST_COPIED: usize = 1_000_000;
+
 /// Evaluates expressions across the files of a project.
 #[derive(Debug)]
 pub(super) struct Evaluator {
@@ -27,11 +33,26 @@ pub(super) struct Evaluator {
     depth: usize,
     /// How many functions were evaluated in the place of their calls.
     pub(super) applied: usize,
+    /// Functions that are being evaluated, by address.
+    pub(super) running: HashSet<usize>,
+    /// How many entries were copied by spreads.
+    copied: usize,
+    /// Two exports of one name are being compared.
+    pub(super) comparing: bool,
 }
 
 impl Evaluator {
     pub(super) fn new(modules: Modules) -> Self {
-        Self { modules, known: HashMap::new(), tables: HashMap::new(), depth: 0, applied: 0 }
+        Self {
+            modules,
+            known: HashMap::new(),
+            tables: HashMap::new(),
+            depth: 0,
+            applied: 0,
+            running: HashSet::new(),
+            copied: 0,
+            comparing: false,
+        }
     }
 
     pub(super) fn evaluate(&mut self, module: ModuleId, expression: &Expr) -> Located {
@@ -109,7 +130,7 @@ impl Evaluator {
                 Item::Spread(value) => {
                     let value = self.evaluate(module, value);
                     if let Value::Array(inner) = &value.value {
-                        if array.items.len() + inner.items.len() > MOST_ITEMS {
+                        if array.items.len() + inner.items.len() > MOST_ITEMS || !self.may_copy(&value) {
                             let why = "the list is too long".into();
                             array.open = Some(Unknown { place: value.place, why, primitive: false });
                             break;
@@ -148,6 +169,10 @@ impl Evaluator {
     }
 
     pub(super) fn spread(&mut self, object: &mut Object, value: &Located) {
+        if !self.may_copy(value) {
+            let why = "too much is copied before it".into();
+            return object.open(&Unknown { place: value.place, why, primitive: false });
+        }
         let inner = match &value.value {
             Value::Object(inner) => Rc::clone(inner),
             Value::Namespace(module) => Rc::new(self.namespace_object(*module)),
@@ -168,6 +193,18 @@ impl Evaluator {
         for (key, value) in inner.entries() {
             object.set(key.to_owned(), value.clone());
         }
+    }
+
+    /// Notes that the entries of a list or an object are copied; tells whether that is still bearable.
+    ///
+    /// A line that copies all that the line before it has costs as much as all of them.
+    fn may_copy(&mut self, value: &Located) -> bool {
+        self.copied += match &value.value {
+            Value::Array(array) => array.items.len(),
+            Value::Object(object) => object.len(),
+            _ => 0,
+        };
+        self.copied <= MOST_COPIED
     }
 
     fn binding(&mut self, module: ModuleId, id: BindingId, place: Place) -> Located {
@@ -259,13 +296,13 @@ impl Evaluator {
                 object.open(&Unknown { place, why: "its name is computed".into(), primitive: true });
                 continue;
             };
-            if let Value::Number(_) = value.value
-                && let Some(number) = value.value.to_js_text()
-            {
+            let is_last = up_to == Some(name.as_str());
+            let number = matches!(value.value, Value::Number(_)).then(|| value.value.to_js_text()).flatten();
+            // The name is set before the way back from the number to it.
+            object.set(name.clone(), value);
+            if let Some(number) = number {
                 object.set(number.to_string(), Value::text(&name).at(place));
             }
-            let is_last = up_to == Some(name.as_str());
-            object.set(name, value);
             if is_last {
                 break;
             }
@@ -278,8 +315,8 @@ impl Evaluator {
             return why_not(key, "it is no name that karat can read").into();
         };
         match &object.value {
-            Value::Object(inner) => inner.read(&key_text).unwrap_or_else(|| Value::Undefined.at(place)),
-            Value::Built(built) => built.object.read(&key_text).unwrap_or_else(|| Value::Undefined.at(place)),
+            Value::Object(inner) => inner.read(&key_text).unwrap_or_else(|| absent(&key_text, place)),
+            Value::Built(built) => built.object.read(&key_text).unwrap_or_else(|| absent(&key_text, place)),
             Value::Array(array) if array.open.is_none() => match key_text.as_str() {
                 "length" => {
                     let length = u32::try_from(array.items.len()).unwrap_or(u32::MAX);
@@ -307,6 +344,30 @@ impl Evaluator {
     }
 }
 
+/// Names that every object has something under, its own properties aside.
+const INHERITED: [&str; 12] = [
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+    "__proto__",
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+];
+
+/// Returns what a property is worth that an object has not got itself.
+fn absent(key: &str, place: Place) -> Located {
+    if INHERITED.contains(&key) {
+        return Located::unknown(place, format!("'{key}' is known only at run time"));
+    }
+    Value::Undefined.at(place)
+}
+
 /// Gives what comes from elsewhere the place where it is used, since it is written nowhere in the project.
 fn used(value: Located, place: Place) -> Located {
     match value.value {
@@ -320,7 +381,7 @@ fn changed(module: ModuleId, binding: &Binding, value: Located) -> Located {
     let Some(first) = binding.changes.first() else { return value };
     let unknown = |offset: u32| Unknown {
         place: Place { module, offset },
-        why: format!("'{}' is changed here", binding.name).into(),
+        why: format!("'{}' {CHANGED}", binding.name).into(),
         primitive: false,
     };
     match &value.value {

@@ -25,6 +25,8 @@ pub(super) struct Exported {
     module: ModuleId,
     index: usize,
     is_type: bool,
+    /// Two modules give the name, so that it stands for nothing.
+    pub ambiguous: bool,
 }
 
 impl Evaluator {
@@ -50,6 +52,10 @@ impl Evaluator {
     pub(super) fn exported(&mut self, exported: &Exported) -> Located {
         let file = self.modules.get(exported.module);
         let place = Place { module: exported.module, offset: 0 };
+        if exported.ambiguous {
+            let why = format!("'{}' is exported by two modules", exported.name);
+            return Unknown { place, why: why.into(), primitive: true }.into();
+        }
         match file.exports.get(exported.index) {
             Some(Export::Local { value, .. }) => self.evaluate(exported.module, value),
             Some(Export::From { imported, specifier, .. }) => self.import(exported.module, imported, specifier),
@@ -97,7 +103,9 @@ impl Evaluator {
         let mut table = ExportTable::default();
         self.fill(&mut table, module, true, &mut HashSet::new());
         let table = Rc::new(table);
-        self.tables.insert(module, Rc::clone(&table));
+        if !self.comparing {
+            self.tables.insert(module, Rc::clone(&table));
+        }
         table
     }
 
@@ -116,9 +124,27 @@ impl Evaluator {
                         self.fill(&mut passed, target, false, seen);
                         table.open.append(&mut passed.open);
                         for exported in passed.names {
-                            if !own.contains(exported.name.as_str()) {
-                                table.add(exported);
+                            if own.contains(exported.name.as_str()) {
+                                continue;
                             }
+                            if !self.comparing
+                                && let Some(first) = table.conflicting(&exported)
+                            {
+                                let first = self.origin(first);
+                                let second = self.origin(&exported);
+                                if first != second {
+                                    let (first, second) = (self.modules.place(first), self.modules.place(second));
+                                    let why = format!(
+                                        "'{}' is exported by {} and by {}, so that it is exported by none",
+                                        exported.name, first.source, second.source
+                                    );
+                                    let place = Place { module, offset: specifier.offset };
+                                    table
+                                        .conflict(&exported.name, Unknown { place, why: why.into(), primitive: false });
+                                }
+                                continue;
+                            }
+                            table.add(exported);
                         }
                     }
                     Target::Package => table.open.push(Unknown {
@@ -135,7 +161,7 @@ impl Evaluator {
                 Export::Local { name, .. } | Export::From { name, .. } | Export::Type { name } => {
                     if is_root || name != "default" {
                         let is_type = matches!(export, Export::Type { .. });
-                        table.add(Exported { name: name.clone(), module, index, is_type });
+                        table.add(Exported { name: name.clone(), module, index, is_type, ambiguous: false });
                     }
                 }
             }
@@ -143,7 +169,33 @@ impl Evaluator {
     }
 }
 
+impl Evaluator {
+    /// Returns where an exported value comes from, by which two exports are told apart.
+    fn origin(&mut self, exported: &Exported) -> Place {
+        self.comparing = true;
+        let place = self.exported(exported).place;
+        self.comparing = false;
+        place
+    }
+}
+
 impl ExportTable {
+    /// Returns another value that was passed on under the same name.
+    fn conflicting(&self, exported: &Exported) -> Option<&Exported> {
+        let first = &self.names[*self.by_name.get(&exported.name)?];
+        let is_other = first.module != exported.module || first.index != exported.index;
+        (is_other && !first.is_type && !exported.is_type).then_some(first)
+    }
+
+    /// Takes a name out that two modules give.
+    fn conflict(&mut self, name: &str, unknown: Unknown) {
+        if let Some(&at) = self.by_name.get(name) {
+            self.names[at].is_type = true;
+            self.names[at].ambiguous = true;
+        }
+        self.open.push(unknown);
+    }
+
     /// Adds a name, of which the first one counts; a type may have the name of a value, which is what is meant then.
     fn add(&mut self, exported: Exported) {
         match self.by_name.entry(exported.name.clone()) {

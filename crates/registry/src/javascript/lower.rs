@@ -4,15 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use karat_core::text::shorten;
+use oxc_ast::AstKind;
 use oxc_ast::ast::{
-    Argument, ArrayExpressionElement, ArrowFunctionBody, ArrowFunctionExpression, ChainElement, Expression,
-    FormalParameters, Function as FunctionNode, FunctionBody, IdentifierReference, ObjectExpression,
+    Argument, ArrayExpressionElement, ArrowFunctionBody, ArrowFunctionExpression, ChainElement, Class, ClassElement,
+    Expression, FormalParameters, Function as FunctionNode, FunctionBody, IdentifierReference, ObjectExpression,
     ObjectPropertyKind, PropertyKey, PropertyKind, Statement, StringLiteral, TemplateLiteral,
 };
 use oxc_ast::ast::{BinaryOperator, UnaryOperator};
 use oxc_semantic::{Semantic, SymbolId};
 use oxc_span::{GetSpan as _, Span};
 
+use super::call::BUILDERS;
+use super::definition::{FUNCTION_KEYS, SCHEMA_KEYS};
 use super::syntax::{BindingId, Call, Expr, ExprKind, Function, Item, Property};
 use super::text::Text;
 
@@ -26,11 +29,18 @@ pub(super) struct Lowering<'a, 's> {
     /// Variables in the order of their ids.
     pub symbols: Vec<SymbolId>,
     depth: usize,
+    /// Where tools are built.
+    builders: Vec<u32>,
 }
 
 impl<'a, 's> Lowering<'a, 's> {
     pub(super) fn new(semantic: &'s Semantic<'a>) -> Self {
-        Self { semantic, ids: HashMap::new(), symbols: Vec::new(), depth: 0 }
+        let builders = semantic.nodes().iter().filter_map(|node| match node.kind() {
+            AstKind::CallExpression(call) => is_builder(&call.callee).then_some(call.span.start),
+            AstKind::NewExpression(new) => is_builder(&new.callee).then_some(new.span.start),
+            _ => None,
+        });
+        Self { semantic, ids: HashMap::new(), symbols: Vec::new(), depth: 0, builders: builders.collect() }
     }
 
     pub(super) fn binding(&mut self, symbol: SymbolId) -> BindingId {
@@ -83,7 +93,7 @@ impl<'a, 's> Lowering<'a, 's> {
             Expression::ObjectExpression(object) => self.object(object),
             Expression::ArrowFunctionExpression(arrow) => ExprKind::Function(Arc::new(self.arrow(arrow))),
             Expression::FunctionExpression(function) => ExprKind::Function(Arc::new(self.function(function))),
-            Expression::ClassExpression(_) => ExprKind::Class,
+            Expression::ClassExpression(class) => class_kind(class),
             Expression::CallExpression(call) => {
                 return self.call(&call.callee, &call.arguments, false, span);
             }
@@ -248,7 +258,8 @@ impl<'a, 's> Lowering<'a, 's> {
     pub(super) fn function(&mut self, function: &FunctionNode<'a>) -> Function {
         let body = function.body.as_deref();
         let returned = body.and_then(returned).filter(|_| !function.r#async && !function.generator);
-        self.returning(&function.params, returned)
+        let span = function.span;
+        self.returning(&function.params, returned, span)
     }
 
     fn arrow(&mut self, arrow: &ArrowFunctionExpression<'a>) -> Function {
@@ -256,11 +267,18 @@ impl<'a, 's> Lowering<'a, 's> {
             ArrowFunctionBody::FunctionBody(body) => returned(body),
             body => body.as_expression(),
         };
-        self.returning(&arrow.params, returned.filter(|_| !arrow.r#async))
+        self.returning(&arrow.params, returned.filter(|_| !arrow.r#async), arrow.span)
     }
 
-    fn returning(&mut self, parameters: &FormalParameters<'a>, returned: Option<&Expression<'a>>) -> Function {
-        let Some(returned) = returned else { return Function { is_identity: false, returns: None } };
+    fn returning(
+        &mut self,
+        parameters: &FormalParameters<'a>,
+        returned: Option<&Expression<'a>>,
+        span: Span,
+    ) -> Function {
+        let builds = self.builders.iter().any(|&offset| span.start <= offset && offset < span.end);
+        let makes_tool = builds || returned.is_some_and(is_definition);
+        let Some(returned) = returned else { return Function { is_identity: false, returns: None, makes_tool } };
         let only = match parameters.items.as_slice() {
             [only] if parameters.rest.is_none() && only.initializer.is_none() => {
                 only.pattern.get_binding_identifier().and_then(|name| name.symbol_id.get())
@@ -272,7 +290,8 @@ impl<'a, 's> Lowering<'a, 's> {
             _ => None,
         };
         let has_none = parameters.items.is_empty() && parameters.rest.is_none();
-        Function { is_identity: only.is_some() && only == names, returns: has_none.then(|| self.expression(returned)) }
+        let returns = has_none.then(|| self.expression(returned));
+        Function { is_identity: only.is_some() && only == names, returns, makes_tool }
     }
 
     /// Returns a piece of the source for a message.
@@ -283,6 +302,54 @@ impl<'a, 's> Lowering<'a, 's> {
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
         shorten(&line, 40).into_owned()
     }
+}
+
+/// Tells whether something is called that makes a tool, and not a server that gets one.
+fn is_builder(callee: &Expression<'_>) -> bool {
+    match callee {
+        Expression::Identifier(name) => BUILDERS.contains(&name.name.as_str()),
+        Expression::StaticMemberExpression(member) => {
+            let name = member.property.name.as_str();
+            BUILDERS.contains(&name) && name != "tool"
+        }
+        _ => false,
+    }
+}
+
+/// Tells whether an expression is written like a tool's definition.
+fn is_definition(expression: &Expression<'_>) -> bool {
+    let Expression::ObjectExpression(object) = expression.get_inner_expression() else { return false };
+    let has = |keys: &[&str]| {
+        object.properties.iter().any(|property| match property {
+            ObjectPropertyKind::ObjectProperty(property) => {
+                property.key.static_name().is_some_and(|name| keys.contains(&name.as_ref()))
+            }
+            ObjectPropertyKind::SpreadProperty(_) => false,
+        })
+    };
+    has(&["name", "description"]) && has(&FUNCTION_KEYS) && has(&SCHEMA_KEYS) || has(&["name"]) && has(&["description"])
+}
+
+/// Returns what a class is: one of tools has to be run before it says what they are.
+pub(super) fn class_kind(class: &Class<'_>) -> ExprKind {
+    let has = |wanted: &str| {
+        class.body.body.iter().any(|element| match element {
+            ClassElement::PropertyDefinition(property) => property.key.is_specific_static_name(wanted),
+            ClassElement::MethodDefinition(method) => {
+                method.kind.is_get() && method.key.is_specific_static_name(wanted)
+            }
+            _ => false,
+        })
+    };
+    let extends_tool = class.heritage.as_ref().is_some_and(|heritage| match &heritage.expression {
+        Expression::Identifier(name) => name.name.as_str().ends_with("Tool"),
+        Expression::StaticMemberExpression(member) => member.property.name.as_str().ends_with("Tool"),
+        _ => false,
+    });
+    if extends_tool || has("name") && has("description") {
+        return opaque("it is a class of tools, which karat does not run", false);
+    }
+    ExprKind::Class
 }
 
 /// Returns what a function returns that does nothing else.

@@ -11,6 +11,7 @@ mod declare;
 mod definition;
 mod evaluate;
 mod exports;
+mod gathered;
 mod lines;
 mod lower;
 mod modules;
@@ -23,6 +24,7 @@ mod size;
 mod syntax;
 mod text;
 mod value;
+mod writes;
 mod zod;
 
 use std::path::{Path, PathBuf};

@@ -9,9 +9,9 @@ use karat_core::source;
 use serde_json::Value as Json;
 
 use super::lines::LineTable;
-use super::parse::{Failure, parse};
+use super::parse::{Failure, LARGEST, parse};
 use super::resolve::{Resolution, resolve};
-use super::syntax::{Export, Expr, ExprKind, Item, Module, Property, Specifier};
+use super::syntax::{Export, Expr, ExprKind, Item, LooseWrite, Module, Property, Specifier};
 use super::value::{ModuleId, Place};
 use crate::source::shown;
 
@@ -86,6 +86,38 @@ impl Modules {
         paths
     }
 
+    /// Returns the modules that a module imports, of those that were read.
+    fn imported(&self, module: &Module) -> Vec<ModuleId> {
+        let found = module.imports.iter().filter_map(|specifier| match resolve(&module.path, &specifier.text) {
+            Resolution::File(path) => {
+                self.by_path.get(&path).or_else(|| self.by_path.get(&key(&path))).copied().flatten()
+            }
+            _ => None,
+        });
+        found.collect()
+    }
+
+    /// Returns the writes that may change tools, each with the modules whose tools those can be.
+    pub(super) fn loose_writes(&self) -> Vec<(Place, LooseWrite, HashSet<ModuleId>)> {
+        let mut all = Vec::new();
+        let ids = || (0..).map(ModuleId).zip(&self.list);
+        for (id, module) in ids().filter(|(_, module)| !module.writes.is_empty()) {
+            let mut reached = HashSet::from([id]);
+            let mut open = vec![id];
+            while let Some(next) = open.pop() {
+                let imported = self.imported(&self.list[next.0 as usize]);
+                open.extend(imported.into_iter().filter(|&imported| reached.insert(imported)));
+            }
+            let importers = ids().filter(|(_, other)| self.imported(other).contains(&id)).map(|(other, _)| other);
+            let outward: HashSet<ModuleId> = reached.iter().copied().chain(importers).collect();
+            for write in &module.writes {
+                let reached = if write.outward { outward.clone() } else { reached.clone() };
+                all.push((Place { module: id, offset: write.offset }, write.clone(), reached));
+            }
+        }
+        all
+    }
+
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
@@ -144,7 +176,11 @@ pub(super) fn read_source(path: &Path, shown: &str) -> Result<Module, Failure> {
 }
 
 fn read_text(path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::whole(format!("cannot be read: {error}")))?;
+    let failed = |error: std::io::Error| Failure::whole(format!("cannot be read: {error}"));
+    if std::fs::metadata(path).map_err(failed)?.len() > LARGEST as u64 {
+        return Err(Failure::too_large());
+    }
+    let bytes = std::fs::read(path).map_err(failed)?;
     String::from_utf8(bytes).map_err(|_| Failure::whole("is not UTF-8"))
 }
 
@@ -164,6 +200,9 @@ fn read_json(path: &Path, shown: &str) -> Result<Module, Failure> {
         exports: Vec::new(),
         commonjs: Some(json_expression(&value)),
         registrations: Vec::new(),
+        listings: Vec::new(),
+        writes: Vec::new(),
+        imports: Vec::new(),
         followed: Vec::new(),
     })
 }

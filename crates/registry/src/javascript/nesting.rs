@@ -8,18 +8,54 @@ pub(super) const DEEPEST: usize = 5_000;
 
 /// Returns an upper bound of the nesting: open brackets, and the words and operators before them in each.
 ///
-/// A chain ends with a comma, a semicolon, or a line behind which something new begins.
+/// A chain ends with a comma, a semicolon, or a line behind which something new begins. Where a regular expression, a
+/// template or a comment begins cannot be told without parsing: a slash may divide, and the text of markup may hold
+/// anything. So the text is walked over as it probably is, with every slash as a division, and with nothing passed over
+/// at all; the deepest of them counts.
 pub(super) fn nesting(source: &str) -> usize {
     let bytes = source.as_bytes();
-    let mut scan =
-        Scan { bytes, at: 0, open: Vec::new(), here: Level::default(), sum: 0, deepest: 0, last: Last::Other };
-    scan.run();
-    scan.deepest
+    let guesses = [Guess::Likely, Guess::NoRegex, Guess::NothingSkipped];
+    let deepest = guesses.map(|guess| {
+        let mut scan = Scan {
+            bytes,
+            guess,
+            at: 0,
+            open: Vec::new(),
+            here: Level::default(),
+            sum: 0,
+            deepest: 0,
+            last: Last::Other,
+            words_of_type: 0,
+        };
+        scan.run();
+        scan.deepest
+    });
+    deepest.into_iter().max().unwrap_or_default()
+}
+
+/// Returns an upper bound of how deeply markup is nested: between tags stands text, in which nothing ends anything.
+pub(super) fn tags(source: &str) -> usize {
+    let begins =
+        |pair: &&[u8]| pair[0] == b'<' && (is_word(pair[1]) || pair[1] == b'>' || pair[1].is_ascii_whitespace());
+    source.as_bytes().windows(2).filter(begins).count()
+}
+
+/// What is taken for something other than code.
+#[derive(Clone, Copy, PartialEq)]
+enum Guess {
+    /// Texts, templates, comments, and regular expressions where a value may stand.
+    Likely,
+    /// The same without regular expressions.
+    NoRegex,
+    /// Nothing; the end of a line ends a chain then, since texts have long ones.
+    NothingSkipped,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Level {
     chain: usize,
+    /// It is the right side of `type X =`, where a union of texts is flat.
+    is_type: bool,
     opened: Opened,
 }
 
@@ -45,6 +81,7 @@ enum Last {
 
 struct Scan<'a> {
     bytes: &'a [u8],
+    guess: Guess,
     at: usize,
     open: Vec<Level>,
     here: Level,
@@ -52,6 +89,8 @@ struct Scan<'a> {
     sum: usize,
     deepest: usize,
     last: Last,
+    /// How much of `type X =` stands before the place, on one line.
+    words_of_type: u8,
 }
 
 /// Words behind which a value stands, so that a slash begins a regular expression.
@@ -102,13 +141,18 @@ impl Scan<'_> {
             match byte {
                 b'\n' => {
                     new_line = true;
+                    self.words_of_type = 0;
                     self.at += 1;
+                    if self.guess == Guess::NothingSkipped {
+                        self.end_chain();
+                    }
                     continue;
                 }
                 _ if byte.is_ascii_whitespace() => {
                     self.at += 1;
                     continue;
                 }
+                b'/' | b'\'' | b'"' | b'`' if self.guess == Guess::NothingSkipped => self.at += 1,
                 b'/' if next == Some(&b'/') => {
                     self.skip_past(b"\n");
                     new_line = true;
@@ -120,15 +164,29 @@ impl Scan<'_> {
                     continue;
                 }
                 b'\'' | b'"' => {
+                    if new_line && self.last == Last::Value {
+                        self.end_chain();
+                    }
                     self.skip_string(byte);
-                    self.link(Last::Value);
+                    if self.here.is_type {
+                        self.last = Last::Value;
+                    } else {
+                        self.link(Last::Value);
+                    }
+                }
+                b'|' if self.here.is_type && self.text_follows() => self.at += 1,
+                b'=' if self.words_of_type == 2 && next != Some(&b'=') => {
+                    self.here.is_type = true;
+                    self.words_of_type = 0;
+                    self.link(Last::Other);
+                    self.at += 1;
                 }
                 b'`' => {
                     self.at += 1;
                     self.skip_template();
                 }
                 // A slash begins a regular expression where a value may stand, and divides behind a value.
-                b'/' if self.last != Last::Value => {
+                b'/' if self.last != Last::Value && self.guess == Guess::Likely => {
                     self.skip_regex();
                     self.link(Last::Value);
                 }
@@ -170,11 +228,18 @@ impl Scan<'_> {
     fn end_chain(&mut self) {
         self.sum -= self.here.chain;
         self.here.chain = 0;
+        self.here.is_type = false;
+    }
+
+    /// Tells whether a text stands behind the next byte.
+    fn text_follows(&self) -> bool {
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        rest.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| matches!(byte, b'\'' | b'"'))
     }
 
     fn open(&mut self, opened: Opened) {
         self.open.push(self.here);
-        self.here = Level { chain: 0, opened };
+        self.here = Level { opened, ..Level::default() };
         self.deepest = self.deepest.max(self.sum + self.open.len());
         self.last = Last::Other;
     }
@@ -193,9 +258,16 @@ impl Scan<'_> {
         let word = &self.bytes[start..self.at];
         let is_property = start > 0 && self.bytes[start - 1] == b'.';
         // A value cannot stand behind a value: a statement has ended.
-        if new_line && self.last == Last::Value && !CARRYING_ON.contains(&word) {
+        let before = self.bytes[..start].iter().rev().find(|byte| !byte.is_ascii_whitespace());
+        let is_behind = new_line || before == Some(&b'}');
+        if is_behind && self.last == Last::Value && !CARRYING_ON.contains(&word) {
             self.end_chain();
         }
+        self.words_of_type = match (self.words_of_type, word) {
+            (0, b"type") => 1,
+            (1, _) => 2,
+            _ => 0,
+        };
         self.link(match word {
             _ if is_property => Last::Value,
             _ if HEADING.contains(&word) => Last::Heading,
@@ -265,10 +337,9 @@ mod tests {
     #[case::brackets("[[[1]]]", 4)]
     #[case::closed_ones_do_not_add_up("[1],[2],[3]", 2)]
     #[case::prefixes("!!!!a", 5)]
-    #[case::in_a_string("'((((((' + \"[[[[\"", 3)]
-    #[case::in_a_comment("/* (((( */ a // [[[[", 1)]
-    #[case::in_a_regex("a = /[(/'{](/, b", 3)]
-    #[case::in_a_template("`(((( ${a} (((`", 2)]
+    #[case::functions_on_one_line("function a(){} function b(){} function c(){}", 3)]
+    #[case::unions_of_texts("type A =\n  | 'a'\n  | 'b'\n  | 'c'", 3)]
+    #[case::unions_of_values("type = 'a' | 'b' | 'c'", 7)]
     #[case::statements("const a = 1\nconst b = 2\nexport {a}", 4)]
     #[case::calls_without_semicolons("a.b(c)\na.b(c)\na.b(c)", 5)]
     #[case::conditions_on_lines_of_their_own("if (a)\nif (a)\nb", 4)]
@@ -295,5 +366,18 @@ mod tests {
     #[case("{a:")]
     fn whatever_repeats_is_found(#[case] piece: &str) {
         assert!(nesting(&piece.repeat(DEEPEST + 1)) > DEEPEST);
+    }
+
+    #[rstest]
+    #[case::behind_an_increment("let x = a++ / ", " / 1")]
+    #[case::behind_an_assertion("let x = a! / ", " / 1")]
+    #[case::behind_a_name_like_a_word("let x = of / ", " / g")]
+    #[case::behind_markup("const v=<p>it`s</p>; const x=", "; const w=<p>it`s</p>;")]
+    #[case::behind_a_comment_in_markup("const v=<p>/*</p>; const x=", "; const w=<p>*/</p>;")]
+    fn nothing_hides_what_repeats(#[case] before: &str, #[case] behind: &str) {
+        let many = DEEPEST + 1;
+        for (open, close) in [("[", "]"), ("(", ")")] {
+            assert!(nesting(&format!("{before}{}1{}{behind}", open.repeat(many), close.repeat(many))) > DEEPEST);
+        }
     }
 }

@@ -11,11 +11,11 @@ use oxc_span::SourceType;
 
 use super::declare::declare;
 use super::lines::LineTable;
-use super::nesting::{DEEPEST, nesting};
+use super::nesting::{DEEPEST, nesting, tags};
 use super::syntax::Module;
 
 /// Larger than any source with tools in it; generated bundles are no place to read them from.
-const LARGEST: usize = 10 * 1024 * 1024;
+pub(super) const LARGEST: usize = 10 * 1024 * 1024;
 
 /// Why a file gives no module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,19 +29,27 @@ impl Failure {
     pub(super) fn whole(what: impl Into<String>) -> Self {
         Self { position: None, what: what.into() }
     }
+
+    pub(super) fn too_large() -> Self {
+        Self::whole(format!("the file is larger than {} MiB", LARGEST / 1024 / 1024))
+    }
 }
 
 /// Parses a file. Nesting costs stack, so this wants a thread that has [`super::STACK`].
 pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Failure> {
     if text.len() > LARGEST {
-        return Err(Failure::whole(format!("the file is larger than {} MiB", LARGEST / 1024 / 1024)));
+        return Err(Failure::too_large());
     }
     if nesting(&text) > DEEPEST {
         return Err(Failure::whole("the source is nested too deeply"));
     }
     let source_type = SourceType::from_path(path).map_err(|error| Failure::whole(error.to_string()))?;
     // React's habit: markup in files that are called `.js`.
-    let source_type = if source_type.is_javascript() { source_type.with_jsx(true) } else { source_type };
+    let has_markup = text.contains("</") || text.contains("/>");
+    let source_type = if source_type.is_javascript() { source_type.with_jsx(has_markup) } else { source_type };
+    if source_type.is_jsx() && tags(&text) > DEEPEST {
+        return Err(Failure::whole("the source holds more markup than karat reads"));
+    }
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, &text, source_type).with_options(options).parse();
@@ -66,6 +74,9 @@ pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Fa
         commonjs: parts.commonjs,
         registrations: parts.registrations,
         followed: parts.followed,
+        listings: parts.listings,
+        writes: parts.writes,
+        imports: parts.imports,
         lines: LineTable::new(text),
     })
 }

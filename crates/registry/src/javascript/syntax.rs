@@ -22,9 +22,33 @@ pub(super) struct Module {
     /// What `require` returns for the file, where it says so itself.
     pub commonjs: Option<Expr>,
     /// Calls like `server.registerTool(…)`, wherever they stand.
-    pub registrations: Vec<Expr>,
+    pub registrations: Vec<Registration>,
+    /// What handlers of `tools/list` answer.
+    pub listings: Vec<Expr>,
+    /// Writes to fields of tools that do not say which tool.
+    pub writes: Vec<LooseWrite>,
+    /// Everything that the file imports or passes on.
+    pub imports: Vec<Specifier>,
     /// Modules that may register tools: imported for their effects, or for a function that is called to do so.
     pub followed: Vec<Specifier>,
+}
+
+/// A call that gives a server a tool.
+#[derive(Debug)]
+pub(super) struct Registration {
+    pub call: Expr,
+    /// Where the tool is changed or taken away through what the call returned.
+    pub changed: Option<u32>,
+}
+
+/// A write to a field of some tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LooseWrite {
+    /// The field; none where it may be any.
+    pub key: Option<String>,
+    pub offset: u32,
+    /// The tool may come from a module that imports this one.
+    pub outward: bool,
 }
 
 /// The text between the quotes of an import.
@@ -177,4 +201,6 @@ pub(super) struct Function {
     pub is_identity: bool,
     /// What it returns, where it does nothing but return it and has no parameters.
     pub returns: Option<Expr>,
+    /// It makes a tool of its arguments.
+    pub makes_tool: bool,
 }

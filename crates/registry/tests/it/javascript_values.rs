@@ -48,6 +48,8 @@ x'",
 #[case::identity_with_a_default("const f = (x = 1) => x;", "f('x')", None)]
 #[case::global("", "document.title", None)]
 #[case::unicode_names("const größe = 'x';", "größe", Some("x"))]
+#[case::inherited("", "`x${({}).toString}`", None)]
+#[case::order_of_an_enum("enum E { A = -1, B = 2 }", "Object.values(E).join()", Some("B,-1,A,2"))]
 #[case::setter("", "'x', set description(v) {}", None)]
 #[case::assertions("const a = <const>'x';", "((a as string)! satisfies string)", Some("x"))]
 fn descriptions_are_worth_what_they_are_at_run_time(
@@ -62,6 +64,21 @@ fn descriptions_are_worth_what_they_are_at_run_time(
 fn a_variable_is_worth_nothing_before_its_declaration() {
     let registry = read(&[("t.js", "export const t = { name: 't', description: a, run() {} };\nvar a = 'x';\n")]);
     insta::assert_snapshot!(unknown(&registry), @"t: description at t.js:1:44: 'a' is used before it is declared");
+}
+
+#[test]
+fn what_is_changed_says_where() {
+    let source =
+        "const lines = ['a'];\nlines.push('x');\nexport const t = { name: 't', description: lines.join(' ') };\n";
+    insta::assert_snapshot!(unknown(&read(&[("t.ts", source)])), @"t: description at t.ts:2:1: 'lines' is changed here");
+}
+
+#[test]
+fn copies_of_copies_are_given_up() {
+    let steps: Vec<String> =
+        (1..3_000).map(|step| format!("const o{step} = {{ ...o{}, k{step}: 1 }};\n", step - 1)).collect();
+    let source = format!("const o0 = {{ k0: 'x' }};\n{}", steps.concat());
+    assert_eq!(description(&source, "o2999.k0"), None);
 }
 
 /// Writes a text as a JavaScript expression, in one of many ways.
@@ -149,6 +166,22 @@ fn hostile_nesting_ends_no_process(#[case] start: &str, #[case] open: &str, #[ca
             close.repeat(depth)
         );
         let registry = read(&[("t.ts", &source)]);
+        assert!(registry.names() == ["good"] || !registry.gaps().is_empty(), "{depth}");
+    }
+}
+
+#[rstest]
+#[case::texts("t.tsx", "<a>,", "")]
+#[case::values("t.tsx", "<a>{x}b", "</a>")]
+#[case::lines("t.js", "<a>{x}\nb", "</a>")]
+fn hostile_markup_ends_no_process(#[case] name: &str, #[case] open: &str, #[case] close: &str) {
+    for depth in [100, 4_900, 400_000] {
+        let source = format!(
+            "export const good = {{ name: 'good', description: 'd' }};\nconst x = {}{};\n",
+            open.repeat(depth),
+            close.repeat(depth)
+        );
+        let registry = read(&[(name, &source)]);
         assert!(registry.names() == ["good"] || !registry.gaps().is_empty(), "{depth}");
     }
 }

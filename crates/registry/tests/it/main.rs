@@ -7,6 +7,7 @@ mod everything;
 mod filesystem;
 mod http;
 mod javascript;
+mod javascript_shapes;
 mod javascript_values;
 mod listing;
 mod processes;

@@ -109,8 +109,7 @@ fn make(evaluator: &mut Evaluator, names: &[&str], arguments: &[Located], place:
         ["keyof"] => return Some(keys(&inner(first?))),
         ["lazy"] => {
             let Value::Function(module, function) = &first?.value else { return Some(unreadable(first?)) };
-            let returned = function.returns.as_ref()?;
-            let returned = evaluator.evaluate(*module, returned);
+            let returned = evaluator.returned(*module, function, place)?;
             return Some(Zod::wrapped(&inner(&returned), Wrapper::Lazy));
         }
         [name] | ["iso", name] => Kind::Text(format(TextChecks::default(), name, arguments)?),

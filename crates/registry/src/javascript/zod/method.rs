@@ -29,7 +29,7 @@ pub(in crate::javascript) fn method(
     }
     let made = match &zod.kind {
         Kind::Text(checks) => text(checks.clone(), name, arguments, place)
-            .map(|checks| checks.map_or_else(Zod::unknown, |checks| zod.with(Kind::Text(checks)))),
+            .map(|checks| checks.map_or_else(Zod::unknown, |checks| with_checks(zod, checks, place))),
         Kind::Number(checks) => number(checks.clone(), name, arguments, place)
             .map(|checks| checks.map_or_else(Zod::unknown, |checks| zod.with(Kind::Number(checks)))),
         Kind::Array { element, size } => sized(*size, name, arguments, place).map(|size| {
@@ -52,6 +52,17 @@ pub(in crate::javascript) fn method(
         Zod::unknown(Unknown { place, why: why.into(), primitive: false })
     });
     made.into_value(place)
+}
+
+/// Gives a text other checks; where zod writes patterns of its own beside those of people, they are not known.
+fn with_checks(zod: &Zod, checks: TextChecks, place: Place) -> Zod {
+    let is_mixed = checks.is_mixed();
+    let mut made = zod.with(Kind::Text(checks));
+    if is_mixed && made.unknown.is_empty() {
+        let why = "it has patterns beside those of zod's formats, which karat does not know";
+        made.unknown.push(Unknown { place, why: why.into(), primitive: true });
+    }
+    made
 }
 
 /// The methods that every type has.
@@ -105,14 +116,18 @@ fn general(evaluator: &mut Evaluator, zod: &Rc<Zod>, name: &str, arguments: &[Lo
         "pipe" => Zod::wrapped(zod, Wrapper::Pipe { transforming: inner(first?).transforms }),
         "default" | "prefault" | "catch" => {
             let value = match &first?.value {
-                Value::Function(module, function) => match &function.returns {
-                    Some(returned) => evaluator.evaluate(*module, returned),
-                    None => first?.clone(),
-                },
+                Value::Function(module, function) => {
+                    let returned = evaluator.returned(*module, function, first?.place);
+                    match returned {
+                        Some(returned) => returned,
+                        None => first?.clone(),
+                    }
+                }
                 _ => first?.clone(),
             };
             match whole_json(&value) {
                 Ok(Some(value)) if name == "catch" => Zod::wrapped(zod, Wrapper::Catch(value)),
+                Ok(Some(value)) if name == "prefault" => Zod::wrapped(zod, Wrapper::Prefault(value)),
                 Ok(Some(value)) => Zod::wrapped(zod, Wrapper::Default(value)),
                 Ok(None) => {
                     let mut made = Zod::wrapped(zod, Wrapper::Optional);
@@ -229,6 +244,7 @@ const FORMATS: [(&str, &str); 31] = [
 pub(super) fn format(mut checks: TextChecks, name: &str, arguments: &[Located]) -> Option<TextChecks> {
     let (_, format) = FORMATS.iter().find(|(method, _)| *method == name)?;
     checks.format = Some((*format).to_owned());
+    checks.formats += 1;
     if format.starts_with("base64") {
         checks.encoding = Some((*format).to_owned());
     }

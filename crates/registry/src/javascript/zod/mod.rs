@@ -94,6 +94,8 @@ pub(super) enum Wrapper {
     Readonly,
     Default(Json),
     Catch(Json),
+    /// A default that goes in, and is then handled like anything else.
+    Prefault(Json),
     /// What comes out is something else; what goes in is not.
     Transform,
     /// What goes in is changed first.
@@ -131,6 +133,15 @@ pub(super) struct TextChecks {
     pub lax: bool,
     pub encoding: Option<String>,
     pub patterns: Vec<String>,
+    /// How many formats it has, each with a pattern of zod's own.
+    pub formats: usize,
+}
+
+impl TextChecks {
+    /// Tells whether zod writes several patterns, of which some are its own.
+    pub(super) fn is_mixed(&self) -> bool {
+        self.formats > 0 && self.formats + self.patterns.len() > 1
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -153,6 +164,16 @@ impl Zod {
 
     pub(super) fn wrapped(inner: &Rc<Zod>, wrapper: Wrapper) -> Self {
         Self::new(Kind::Wrapped { inner: Rc::clone(inner), wrapper })
+    }
+
+    /// Tells whether an object must have the key whose value this is.
+    ///
+    /// zod asks for what catches or preprocesses itself, and not for what wraps such a type.
+    pub(super) fn is_required(&self) -> bool {
+        match &self.kind {
+            Kind::Wrapped { inner, wrapper: Wrapper::Catch(_) | Wrapper::Preprocess } => inner.is_required(),
+            _ => !self.may_be_absent,
+        }
     }
 
     /// Returns the same type with other checks: its metadata stays.
@@ -191,7 +212,11 @@ impl Kind {
     fn may_be_absent(&self) -> bool {
         match self {
             Kind::Wrapped { inner, wrapper } => match wrapper {
-                Wrapper::Optional | Wrapper::Default(_) => true,
+                Wrapper::Optional
+                | Wrapper::Default(_)
+                | Wrapper::Prefault(_)
+                | Wrapper::Catch(_)
+                | Wrapper::Preprocess => true,
                 Wrapper::NonOptional => false,
                 _ => inner.may_be_absent,
             },

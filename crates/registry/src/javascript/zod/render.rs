@@ -27,7 +27,7 @@ pub(in crate::javascript) fn render(zod: &Zod, unknown: &mut Vec<Unknown>) -> Ma
             let properties: Map<String, Json> =
                 shape.iter().map(|(key, field)| (key.clone(), render(field, unknown).into())).collect();
             let required: Vec<Json> =
-                shape.iter().filter(|(_, field)| !field.may_be_absent).map(|(key, _)| key.as_str().into()).collect();
+                shape.iter().filter(|(_, field)| field.is_required()).map(|(key, _)| key.as_str().into()).collect();
             own.insert("type".to_owned(), "object".into());
             own.insert("properties".to_owned(), properties.into());
             if !required.is_empty() {
@@ -40,7 +40,7 @@ pub(in crate::javascript) fn render(zod: &Zod, unknown: &mut Vec<Unknown>) -> Ma
             };
         }
         Kind::Tuple { items, rest, size } => {
-            let least = items.iter().rposition(|item| !item.may_be_absent).map_or(0, |last| last + 1);
+            let least = items.iter().rposition(|item| item.is_required()).map_or(0, |last| last + 1);
             let prefix: Vec<Json> = items.iter().map(|item| render(item, unknown).into()).collect();
             own.insert("type".to_owned(), "array".into());
             own.insert("prefixItems".to_owned(), prefix.into());
@@ -59,7 +59,7 @@ pub(in crate::javascript) fn render(zod: &Zod, unknown: &mut Vec<Unknown>) -> Ma
             own.insert("additionalProperties".to_owned(), render(value, unknown).into());
             if let Kind::Enum(values) | Kind::Literal(values) = &key.kind
                 && !partial
-                && !value.may_be_absent
+                && value.is_required()
                 && !values.is_empty()
             {
                 own.insert("required".to_owned(), values.clone().into());
@@ -97,6 +97,9 @@ pub(in crate::javascript) fn render(zod: &Zod, unknown: &mut Vec<Unknown>) -> Ma
         // They speak of what comes out.
         own.shift_remove("default");
         own.shift_remove("examples");
+    }
+    if let Kind::Wrapped { wrapper: Wrapper::Prefault(value), .. } = &zod.kind {
+        own.entry("default").or_insert_with(|| value.clone());
     }
     json.extend(own);
     compact(&mut json);
