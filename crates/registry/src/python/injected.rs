@@ -46,7 +46,7 @@ fn names_injected(annotation: &Expr, depth: usize) -> bool {
             is_injected(&operation.right) || is_injected(&operation.left)
         }
         Expr::Call(call) => is_injected(&call.func),
-        Expr::StringLiteral(text) => parse_quoted(text.value.to_str()).is_some_and(|parsed| is_injected(parsed.expr())),
+        Expr::StringLiteral(text) => parse_quoted(text.value.to_str()).is_some_and(|parsed| is_injected(&parsed)),
         _ => false,
     }
 }

@@ -5,6 +5,7 @@
 //! place.
 
 mod annotation;
+mod changes;
 mod data;
 mod definition;
 mod evaluate;

@@ -87,7 +87,7 @@ impl SchemaWriter<'_, '_> {
 
     /// Finds out what a class is from what it stands on.
     fn kind(&self, module: usize, class: &StmtClassDef, depth: usize) -> Option<Kind> {
-        if depth > MOST_BASES {
+        if depth > MOST_BASES || !self.step() {
             return None;
         }
         let scope = Scope::of_module(module);
@@ -140,6 +140,9 @@ impl SchemaWriter<'_, '_> {
     /// Collects the fields of a class after those of the classes that it stands on.
     fn fields(&mut self, module: usize, class: &StmtClassDef, kind: Kind, fields: &mut Fields, depth: usize) {
         let scope = Scope::of_module(module);
+        if !self.step() {
+            return self.hole(spot(module, class.name.start()), "the class stands on more classes than karat follows");
+        }
         for base in class.bases() {
             if let (Meaning::Class { module, class }, true) = (self.world.meaning(scope, base), depth < MOST_BASES) {
                 let kind = self.kind(module, class, 0).unwrap_or(kind);

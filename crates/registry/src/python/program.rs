@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use karat_core::registry::{Gap, GapKind, ToolPlace};
 use karat_core::source::Position;
 use ruff_python_ast::{Identifier, ModModule, Stmt, StmtImport, StmtImportFrom};
-use ruff_python_parser::{Parsed, parse_module};
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::{Ranged, TextSize};
 
 use super::version::{DocstringStyle, docstring_style};
@@ -16,6 +16,9 @@ use crate::source::shown;
 
 /// More modules than this are no set of tools.
 const MOST_MODULES: usize = 20_000;
+
+/// Python refuses brackets that stand in more others than this.
+const MOST_BRACKETS: usize = 200;
 
 /// A place in one of the modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -115,14 +118,12 @@ impl Program {
             parsed: None,
             docstrings: *styles.entry(folder).or_insert_with_key(|folder| docstring_style(folder)),
         };
-        match u32::try_from(source.text.len()).ok().map(|_| parse_module(&source.text)) {
-            Some(Ok(parsed)) => source.parsed = Some(ManuallyDrop::new(parsed)),
-            Some(Err(error)) => {
-                let place = source.place(error.location.start().to_usize());
-                self.gaps
-                    .push(broken(format!("not Python: {}", lower_first(&error.error.to_string())), place.position));
+        match parse(&source.text) {
+            Ok(parsed) => source.parsed = Some(parsed),
+            Err((what, offset)) => {
+                let position = offset.and_then(|offset| source.place(offset).position);
+                self.gaps.push(broken(what, position));
             }
-            None => self.gaps.push(broken("the file is too large to be read".to_owned(), None)),
         }
         self.by_path.insert(path.to_path_buf(), self.sources.len());
         self.sources.push(source);
@@ -184,6 +185,63 @@ impl Program {
 
 pub(super) fn spot(module: usize, at: TextSize) -> Spot {
     Spot { module, offset: at.to_usize() }
+}
+
+/// Parses a module; what was parsed is never dropped, since that takes a step of the stack for each level.
+fn parse(text: &str) -> Result<ManuallyDrop<Parsed<ModModule>>, (String, Option<usize>)> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(("the file is too large to be read".to_owned(), None));
+    }
+    if is_nested_too_deeply(text) {
+        return Err((format!("not Python: brackets in more than {MOST_BRACKETS} others"), None));
+    }
+    let parsed = ManuallyDrop::new(parse_unchecked(text, ParseOptions::from(Mode::Module)));
+    if let Some(error) = parsed.errors().first() {
+        let what = format!("not Python: {}", lower_first(&error.error.to_string()));
+        return Err((what, Some(error.location.start().to_usize())));
+    }
+    let parsed = ManuallyDrop::into_inner(parsed).try_into_module().map(ManuallyDrop::new);
+    parsed.ok_or_else(|| ("not Python".to_owned(), None))
+}
+
+/// Tells whether brackets stand in more others than Python itself takes; texts and comments do not count.
+pub(super) fn is_nested_too_deeply(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                if depth > MOST_BRACKETS {
+                    return true;
+                }
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'#' => at += bytes[at..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len()),
+            b'"' | b'\'' => at = end_of_text(bytes, at),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Returns where a text ends that begins here: at its last quote, or the end of the line.
+fn end_of_text(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes[start];
+    let is_triple = bytes[start..].starts_with(&[quote; 3]);
+    let mut at = start + if is_triple { 3 } else { 1 };
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'\n' if !is_triple => return at,
+            byte if *byte == quote && !is_triple => return at,
+            byte if *byte == quote && bytes[at..].starts_with(&[quote; 3]) => return at + 2,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
 }
 
 fn lower_first(text: &str) -> String {

@@ -11,5 +11,6 @@ mod javascript_values;
 mod listing;
 mod processes;
 mod python;
+mod python_changes;
 mod rude;
 mod support;
