@@ -145,7 +145,13 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
                 members.reverse();
                 self.union(scope, &members)
             }
-            Expr::Subscript(subscript) => self.generic(scope, at, subscript),
+            Expr::Subscript(subscript) => {
+                let schema = self.generic(scope, at, subscript);
+                // A default within another type is not one of the parameter.
+                let is_annotated = self.world.last_name(scope, &subscript.value).as_deref() == Some("Annotated");
+                self.has_inner_default &= is_annotated;
+                schema
+            }
             Expr::Name(_) | Expr::Attribute(_) => self.named(scope, at, annotation),
             _ => self.unknown(at, format!("the type '{}' is not known", self.shown(scope.module, annotation))),
         }
@@ -247,6 +253,7 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
 
     fn union(&mut self, scope: Scope<'_>, members: &[&Expr]) -> Value {
         let members: Vec<Value> = members.iter().map(|member| self.of_type(scope, member)).collect();
+        self.has_inner_default = false;
         any_of(members)
     }
 
@@ -277,6 +284,8 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
             let at = spot(scope.module, item.start());
             match item {
                 Expr::Call(call) if self.is_field(scope, call) => self.field(scope, call, &mut beside),
+                // FastMCP takes a text only when nothing else stands there.
+                Expr::StringLiteral(_) if self.framework == Framework::FastMcp && items.len() > 1 => {}
                 Expr::StringLiteral(text) => match self.framework.takes_annotated_text() {
                     Some(true) => {
                         let text = text.value.to_str();
@@ -480,6 +489,11 @@ fn any_of(members: Vec<Value>) -> Value {
                 flat.push(member);
             }
         }
+    }
+    // As pydantic has it, nothing comes last.
+    if let Some(at) = flat.iter().position(|member| *member == json!({"type": "null"})) {
+        let null = flat.remove(at);
+        flat.push(null);
     }
     if flat.len() == 1 { flat.swap_remove(0) } else { json!({"anyOf": flat}) }
 }

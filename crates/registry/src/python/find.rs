@@ -5,18 +5,20 @@ use std::rc::Rc;
 
 use karat_core::registry::{Gap, GapKind, Tool, ToolField, ToolPlace, Unknown};
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use super::changes::{DESCRIPTION, NAME, OTHER_TEXTS, Parts, SCHEMA, ScopeId};
 use super::data::Hole;
 use super::definition::is_tool;
+use super::framework::is_tool_decorator;
 use super::function::ToolFunction;
 use super::names::DEEPEST;
 use super::program::{Spot, spot};
 use super::world::{Locals, Meaning, Scope, World};
 
 /// A tool or a gap that a module declares.
+#[derive(Clone)]
 pub(super) struct Found {
     /// The module's name that it stands under, if any.
     pub(super) symbol: Option<String>,
@@ -27,8 +29,17 @@ pub(super) struct Found {
 }
 
 impl World<'_> {
-    /// Finds the tools of a module, in the order of its text.
-    pub(super) fn tools(&self, module: usize) -> Vec<Found> {
+    /// Returns the tools of a module, in the order of its text.
+    pub(super) fn tools(&self, module: usize) -> Rc<Vec<Found>> {
+        if let Some(found) = self.found.borrow().get(&module) {
+            return Rc::clone(found);
+        }
+        let found = Rc::new(self.find_tools(module));
+        self.found.borrow_mut().insert(module, Rc::clone(&found));
+        found
+    }
+
+    fn find_tools(&self, module: usize) -> Vec<Found> {
         let mut finder = Finder {
             world: self,
             module,
@@ -216,6 +227,9 @@ impl Finder<'_, '_> {
             Expr::Dict(dict) if !dict.items.is_empty() => self.dictionary(expression),
             _ => None,
         };
+        if let (None, Expr::Call(call)) = (&made, expression) {
+            self.registers(call);
+        }
         let is_tool = made.is_some();
         if let Some(made) = made {
             let holders = self.holders.clone();
@@ -224,18 +238,59 @@ impl Finder<'_, '_> {
         is_tool
     }
 
+    /// Takes note of a call that makes a tool of something which only shows when it is run.
+    fn registers(&mut self, call: &ExprCall) {
+        let scope = self.scope();
+        let first = call.arguments.args.first();
+        let is_function = |given: &Expr| match self.world.meaning(scope, given) {
+            Meaning::Function { module, function } => {
+                self.world.tool_decorators(Scope::of_module(module), &function.decorator_list).is_empty()
+            }
+            _ => false,
+        };
+        let name = self.world.last_name(scope, &call.func).unwrap_or_default();
+        let what = match (&*call.func, name.as_str()) {
+            // `server.tool(name="x")(function)`
+            (Expr::Call(inner), _) if is_tool_decorator(self.world, scope, &inner.func) => Some("a call"),
+            (_, "as_tool" | "pydantic_function_tool") => Some("a call"),
+            (_, "add_tool") if first.is_some_and(|first| is_function(first) || first.is_attribute_expr()) => {
+                Some("a call")
+            }
+            _ if first.is_some_and(is_function) && is_tool_decorator(self.world, scope, &call.func) => Some("a call"),
+            _ => {
+                let tools = call.arguments.find_keyword("tools").and_then(|tools| tools.value.as_list_expr());
+                tools.is_some_and(|tools| tools.elts.iter().any(is_function)).then_some("a list of functions")
+            }
+        };
+        let what = what.or_else(|| {
+            let Meaning::Class { module, class } = self.world.meaning(scope, &call.func) else { return None };
+            let changes = ["name", "description", "args_schema"];
+            let is_changed = changes.iter().any(|key| call.arguments.find_keyword(key).is_some());
+            let is_tool = is_changed && self.world.tool_class(Scope::of_module(module), class).is_some();
+            is_tool.then_some("a class with other texts")
+        });
+        if let Some(what) = what {
+            let hole = Hole { spot: spot(self.module, call.start()), why: format!("{what} makes it") };
+            let gap = self.world.nameless(&hole);
+            self.add(hole.spot, Err(gap));
+        }
+    }
+
     fn dictionary(&self, expression: &Expr) -> Option<Result<Tool, Gap>> {
         let datum = self.world.evaluate(self.scope(), expression);
         is_tool(&datum, self.is_called_tool()).then(|| self.world.dictionary(&datum))
     }
 
     fn function(&mut self, function: &StmtFunctionDef) {
-        if let Some(decorator) = self.world.tool_decorator(self.scope(), &function.decorator_list) {
+        for (decorator, before) in self.world.tool_decorators(self.scope(), &function.decorator_list) {
             let tool = ToolFunction { scope: self.scope(), function, is_method: self.in_class };
-            let made = self.world.decorated(&tool, decorator);
+            let made = self.world.decorated(&tool, decorator, before);
             let owner = self.world.names(self.module).changes.owner(&self.scopes, function.name.as_str());
             let holders = [(owner, function.name.to_string())];
-            self.add_held(spot(self.module, function.name.start()), made, &holders);
+            let outermost =
+                function.decorator_list.iter().find(|other| std::ptr::eq(&raw const other.expression, decorator));
+            let at = outermost.map_or(function.name.start(), |decorator| decorator.start());
+            self.add_held(spot(self.module, at), made, &holders);
         }
     }
 

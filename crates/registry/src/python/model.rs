@@ -63,6 +63,16 @@ impl SchemaWriter<'_, '_> {
         let kind = self.kind(module, class, 0)?;
         let mut schema = Map::new();
         if kind == Kind::Enum {
+            let is_plain = |statement: &Stmt| match statement {
+                Stmt::AnnAssign(_) => false,
+                Stmt::FunctionDef(function) => !matches!(function.name.as_str(), "__new__" | "__init__"),
+                Stmt::Assign(assign) => assign.targets.iter().all(Expr::is_name_expr),
+                Stmt::If(_) | Stmt::For(_) | Stmt::Try(_) | Stmt::With(_) => false,
+                _ => true,
+            };
+            if !class.body.iter().all(is_plain) {
+                return None;
+            }
             let values = self.enum_values(module, class)?;
             if let Value::Object(values) = enumeration(values) {
                 schema.extend(values);
@@ -149,6 +159,9 @@ impl SchemaWriter<'_, '_> {
                 self.fields(module, class, kind, fields, depth + 1);
             }
         }
+        for keyword in class.keywords().iter().filter(|_| kind == Kind::Model) {
+            self.hole(spot(module, keyword.start()), "what the class's arguments do to the schema is not known");
+        }
         for statement in &class.body {
             match statement {
                 Stmt::AnnAssign(field) => self.one_field(scope, field, kind, fields),
@@ -159,6 +172,9 @@ impl SchemaWriter<'_, '_> {
                         let at = spot(module, statement.start());
                         self.hole(at, "what 'model_config' does to the schema is not known");
                     }
+                }
+                Stmt::ClassDef(inner) if inner.name.as_str() == "Config" => {
+                    self.hole(spot(module, inner.name.start()), "what 'Config' does to the schema is not known");
                 }
                 Stmt::If(_) | Stmt::For(_) | Stmt::Try(_) => {
                     let at = spot(module, statement.start());

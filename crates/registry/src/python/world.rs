@@ -8,6 +8,7 @@ use ruff_python_ast::{Expr, StmtClassDef, StmtFunctionDef};
 
 use super::changes::Parts;
 use super::data::Datum;
+use super::find::Found;
 use super::names::{Binding, Names};
 use super::program::{Program, Source};
 
@@ -86,13 +87,15 @@ pub(super) struct World<'p> {
     pub(super) program: &'p Program,
     names: Vec<Names<'p>>,
     /// What named values are; none while that is being found out.
+    /// The tools of modules that were looked through.
+    pub(super) found: RefCell<HashMap<usize, Rc<Vec<Found>>>>,
     pub(super) known: RefCell<HashMap<(usize, &'p str), Option<Datum>>>,
 }
 
 impl<'p> World<'p> {
     pub(super) fn new(program: &'p Program) -> Self {
         let names = program.sources.iter().map(|source| Names::of(source.body())).collect();
-        let mut world = Self { program, names, known: RefCell::default() };
+        let mut world = Self { program, names, found: RefCell::default(), known: RefCell::default() };
         for (module, name, parts) in world.writes_elsewhere() {
             world.names[module].changes.write(name, parts);
         }
@@ -202,6 +205,10 @@ impl<'p> World<'p> {
             Some(Binding::Unclear) => Meaning::Unclear,
             None => self.through_stars(module, name, steps),
         }
+    }
+
+    pub(super) fn imported_member(&self, module: usize, level: u32, from: &str, original: &str) -> Meaning<'p> {
+        self.imported(module, level, from, original, MOST_STEPS)
     }
 
     fn imported(&self, module: usize, level: u32, from: &str, original: &str, steps: usize) -> Meaning<'p> {

@@ -12,5 +12,6 @@ mod listing;
 mod processes;
 mod python;
 mod python_changes;
+mod python_declarations;
 mod rude;
 mod support;

@@ -324,8 +324,11 @@ fn imports_within_the_project_are_followed() {
 #[test]
 fn one_name_for_two_tools() {
     let registry = module("@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'Two.'\n");
-    assert_eq!(description(&registry, "a").as_deref(), Some("One."));
+    assert!(unknown(&registry, "a", ToolField::Description).unwrap().contains("declared again at m.py:4:5"));
     assert_eq!(gaps(&registry), ["Broken m.py:4:5 another tool has the name 'a' too (m.py:2:5)"]);
+    let same = module("@tool\ndef a(): 'One.'\nif X:\n    pass\n@tool(name='a')\ndef b(): 'One.'\n");
+    assert_eq!(description(&same, "a").as_deref(), Some("One."));
+    assert_eq!(gaps(&same), [""; 0]);
     let branches = module("if X:\n    @tool\n    def a(): 'One.'\nelse:\n    @tool\n    def a(): 'Two.'\n");
     assert_eq!(gaps(&branches), [""; 0]);
     assert!(unknown(&branches, "a", ToolField::Description).unwrap().starts_with("m.py:6:9 "));

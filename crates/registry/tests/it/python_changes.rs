@@ -59,7 +59,9 @@ fn a_name_that_is_written_later_is_a_gap(#[case] text: &str) {
 #[case::cache("TOOLS = [TOOL]\nTOOLS[-1]['cache_control'] = {'type': 'ephemeral'}")]
 #[case::more("TOOLS = [TOOL]\nTOOLS.append(2)\nTOOLS += [3]\nTOOLS.sort()")]
 #[case::read("TOOLS = [TOOL]\nBY_NAME = {t['name']: t for t in TOOLS}\nfor t in TOOLS:\n    print(t['name'])")]
-#[case::copy("T = TOOL\nOTHER = {**T, 'name': 'b'}\nOTHER['description'] = 'b'\nTHIRD = dict(T, name='c')\nTHIRD['description'] = 'third'")]
+#[case::copy(
+    "T = TOOL\nOTHER = {**T, 'name': 'b'}\nOTHER['description'] = 'b'\nTHIRD = dict(T, name='c')\nTHIRD['description'] = 'third'"
+)]
 #[case::other_scope("T = TOOL\ndef f(T):\n    T['description'] = 1\ndef g():\n    t = {}\n    t['name'] = 1")]
 #[case::given("T = TOOL\nimport json\nprint(json.dumps(T))\nclient.create(tools=[T])")]
 #[case::result("T = TOOL\nr = client.create(tools=[T])\nr['description'] = 'x'")]
