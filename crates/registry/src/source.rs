@@ -24,6 +24,9 @@ pub fn read_path(path: &Path, base: &Path) -> Result<Registry, RegistryError> {
     if kind.is_dir() {
         return read_folder(path, base);
     }
+    if !kind.is_file() {
+        return Err(RegistryError::File("it is neither a file nor a folder".to_owned()));
+    }
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("json") => read_json(&read_text(path)?, &shown(path, base)),

@@ -1,20 +1,27 @@
 //! Type annotations as JSON Schema.
 
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
-use ruff_python_ast::{Expr, ExprCall, ExprSubscript, ModExpression, Operator, UnaryOp};
-use ruff_python_parser::{Parsed, parse_expression};
+use ruff_python_ast::{Expr, ExprCall, ExprSubscript, Mod, Operator, UnaryOp};
+use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
 use serde_json::{Map, Value, json};
 
 use super::data::{Data, Hole};
 use super::evaluate::in_short;
 use super::framework::Framework;
-use super::program::{Spot, spot};
+use super::program::{Spot, is_nested_too_deeply, spot};
 use super::world::{Meaning, Scope, World};
 
 /// How deep types are followed.
 pub(super) const DEEPEST: usize = 60;
+
+/// How many types are followed for one tool: a few aliases can double a type many times.
+const MOST_STEPS: usize = 20_000;
+
+/// More reasons than this tell nobody more.
+const MOST_HOLES: usize = 100;
 
 /// Turns annotations into a schema, and takes note of what it cannot tell: such a part allows everything.
 pub(super) struct SchemaWriter<'w, 'p> {
@@ -28,6 +35,10 @@ pub(super) struct SchemaWriter<'w, 'p> {
     /// In an annotation that is a text: the text and its place, which is the place of all in it.
     quoted: Option<(Spot, String)>,
     depth: usize,
+    /// Names of types that are being followed: a type may be made of itself.
+    following: Vec<(usize, &'p str)>,
+    /// How many more steps are taken for this tool.
+    steps: Cell<usize>,
 }
 
 /// What stands beside a type: `Annotated[str, Field(…)]`, or the default `Field(…)`.
@@ -52,7 +63,16 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
             has_inner_default: false,
             quoted: None,
             depth: 0,
+            following: Vec::new(),
+            steps: Cell::new(MOST_STEPS),
         }
+    }
+
+    /// Takes a step; false when there were too many.
+    pub(super) fn step(&self) -> bool {
+        let left = self.steps.get();
+        self.steps.set(left.saturating_sub(1));
+        left > 0
     }
 
     pub(super) fn hole(&mut self, at: Spot, why: impl Into<String>) {
@@ -61,7 +81,10 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
 
     fn note(&mut self, hole: Hole) {
         let spot = self.quoted.as_ref().map_or(hole.spot, |(spot, _)| *spot);
-        self.holes.push(Hole { spot, ..hole });
+        let hole = Hole { spot, ..hole };
+        if self.holes.last() != Some(&hole) && self.holes.len() < MOST_HOLES {
+            self.holes.push(hole);
+        }
     }
 
     fn shown(&self, module: usize, expression: &Expr) -> String {
@@ -81,6 +104,9 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
         let at = spot(scope.module, annotation.start());
         if self.depth > DEEPEST {
             return self.unknown(at, "the type is nested too deeply");
+        }
+        if !self.step() {
+            return self.unknown(at, "the types of the parameters are larger than karat reads");
         }
         self.depth += 1;
         let schema = self.type_at(scope, annotation, at);
@@ -102,7 +128,7 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
                 };
                 let at = self.quoted.as_ref().map_or(at, |(spot, _)| *spot);
                 let outer = self.quoted.replace((at, text.value.to_str().to_owned()));
-                let schema = self.of_type(scope, parsed.expr());
+                let schema = self.of_type(scope, &parsed);
                 self.quoted = outer;
                 schema
             }
@@ -119,7 +145,13 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
                 members.reverse();
                 self.union(scope, &members)
             }
-            Expr::Subscript(subscript) => self.generic(scope, at, subscript),
+            Expr::Subscript(subscript) => {
+                let schema = self.generic(scope, at, subscript);
+                // A default within another type is not one of the parameter.
+                let is_annotated = self.world.last_name(scope, &subscript.value).as_deref() == Some("Annotated");
+                self.has_inner_default &= is_annotated;
+                schema
+            }
             Expr::Name(_) | Expr::Attribute(_) => self.named(scope, at, annotation),
             _ => self.unknown(at, format!("the type '{}' is not known", self.shown(scope.module, annotation))),
         }
@@ -142,7 +174,18 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
                 Some(schema) => schema,
                 None => self.unknown(at, format!("the type '{dotted}' is not part of the project")),
             },
-            Meaning::Value { module, value, .. } => self.of_type(Scope::of_module(module), value),
+            Meaning::Value { module, name, .. } if self.following.contains(&(module, name)) => {
+                self.unknown(at, format!("the type '{name}' is made of itself"))
+            }
+            Meaning::Value { module, name, value } => {
+                self.following.push((module, name));
+                // A text in it is one of its own module.
+                let outer = self.quoted.take();
+                let schema = self.of_type(Scope::of_module(module), value);
+                self.quoted = outer;
+                self.following.pop();
+                schema
+            }
             Meaning::Class { module, class } => self.of_class(at, module, class),
             _ => {
                 let shown = self.shown(scope.module, annotation);
@@ -210,6 +253,7 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
 
     fn union(&mut self, scope: Scope<'_>, members: &[&Expr]) -> Value {
         let members: Vec<Value> = members.iter().map(|member| self.of_type(scope, member)).collect();
+        self.has_inner_default = false;
         any_of(members)
     }
 
@@ -240,6 +284,8 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
             let at = spot(scope.module, item.start());
             match item {
                 Expr::Call(call) if self.is_field(scope, call) => self.field(scope, call, &mut beside),
+                // FastMCP takes a text only when nothing else stands there.
+                Expr::StringLiteral(_) if self.framework == Framework::FastMcp && items.len() > 1 => {}
                 Expr::StringLiteral(text) => match self.framework.takes_annotated_text() {
                     Some(true) => {
                         let text = text.value.to_str();
@@ -370,8 +416,18 @@ impl<'w, 'p> SchemaWriter<'w, 'p> {
 }
 
 /// Parses an annotation that is a text; never dropped, since it may be nested deeper than the stack that this takes.
-pub(super) fn parse_quoted(text: &str) -> Option<ManuallyDrop<Parsed<ModExpression>>> {
-    parse_expression(text).ok().map(ManuallyDrop::new)
+pub(super) fn parse_quoted(text: &str) -> Option<ManuallyDrop<Box<Expr>>> {
+    if is_nested_too_deeply(text) {
+        return None;
+    }
+    let parsed = ManuallyDrop::new(parse_unchecked(text, ParseOptions::from(Mode::Expression)));
+    if !parsed.has_valid_syntax() {
+        return None;
+    }
+    match ManuallyDrop::into_inner(parsed).into_syntax() {
+        Mod::Expression(parsed) => Some(ManuallyDrop::new(parsed.body)),
+        Mod::Module(_) => None,
+    }
 }
 
 /// Returns the schema of a library's type that stands alone.
@@ -433,6 +489,11 @@ fn any_of(members: Vec<Value>) -> Value {
                 flat.push(member);
             }
         }
+    }
+    // As pydantic has it, nothing comes last.
+    if let Some(at) = flat.iter().position(|member| *member == json!({"type": "null"})) {
+        let null = flat.remove(at);
+        flat.push(null);
     }
     if flat.len() == 1 { flat.swap_remove(0) } else { json!({"anyOf": flat}) }
 }

@@ -7,6 +7,9 @@ use super::program::Spot;
 /// Values larger than this, in bytes, are taken as unknown: a few lines can double a text many times.
 pub(super) const LARGEST: usize = 4 << 20;
 
+/// Why they are.
+pub(super) const TOO_LARGE: &str = "it is larger than karat reads";
+
 /// What a part costs beside its text.
 const PART: usize = 64;
 
@@ -49,7 +52,7 @@ impl Datum {
                 _ => 0,
             };
         if size > LARGEST {
-            return Self::unknown(spot, "it is larger than karat reads");
+            return Self::unknown(spot, TOO_LARGE);
         }
         Self { spot, data, size }
     }

@@ -8,7 +8,7 @@ use super::data::{Data, Datum, Hole};
 use super::framework::Framework;
 use super::function::ToolFunction;
 use super::program::spot;
-use super::world::{Meaning, Scope, World};
+use super::world::{Locals, Meaning, Scope, World};
 
 /// Keys under which a schema stands.
 const SCHEMAS: [&str; 6] =
@@ -25,9 +25,20 @@ pub(super) fn is_tool(datum: &Datum, is_called_tool: bool) -> bool {
     };
     let has = |name: &str| entries.iter().any(|(key, _)| key == name);
     let is_function = datum.entry("type").as_ref().and_then(Datum::text) == Some("function");
-    if is_function && datum.entry("function").is_some_and(|function| matches!(function.data, Data::Dict(..))) {
-        return true;
+    // A call of a tool or the choice of one has the same shape, but says nothing about it.
+    let says_something = |definition: &Datum| match &definition.data {
+        Data::Dict(entries, rest) => {
+            let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+            !has("arguments") && (rest.is_some() || has("parameters") || has("description"))
+        }
+        _ => false,
+    };
+    if let Some(function) = datum.entry("function").filter(|function| matches!(function.data, Data::Dict(..)))
+        && is_function
+    {
+        return says_something(&function);
     }
+    let is_function = is_function && says_something(datum);
     let is_name = datum.entry("name").is_some_and(|name| matches!(name.data, Data::Text(_) | Data::Unknown(_)));
     let is_schema = |key: &&str| {
         datum.entry(key).is_some_and(|schema| match &schema.data {
@@ -41,6 +52,30 @@ pub(super) fn is_tool(datum: &Datum, is_called_tool: bool) -> bool {
     };
     let has_schema = SCHEMAS.iter().filter(|key| has(key)).any(is_schema);
     has("name") && is_name && (has_schema || is_function || is_called_tool && has("description"))
+}
+
+/// Returns what the arguments of a constructor are that have no names, and whether those are all that it has.
+fn positions(framework: Framework, class: &str, method: Option<&str>) -> (&'static [&'static str], bool) {
+    match (framework, class, method) {
+        (Framework::LangChain, "Tool", None) => (&["name", "func", "description"], true),
+        (Framework::LangChain, "Tool", Some(_)) => (&["func", "name", "description"], true),
+        (Framework::LangChain, "StructuredTool", Some(_)) => (&["func", "coroutine", "name", "description"], true),
+        (Framework::FastMcp, _, Some(_)) => (&["func", "name", "title", "description"], true),
+        (Framework::Mcp, _, Some(_)) => (&["func", "name", "title", "description"], true),
+        _ => (&["func"], false),
+    }
+}
+
+/// Tells whether a schema is one that a strict mode leaves alone.
+fn is_strict(schema: Option<&serde_json::Value>) -> bool {
+    let Some(schema) = schema else { return true };
+    let properties = schema.get("properties").and_then(serde_json::Value::as_object);
+    let required = schema.get("required").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+    let is_flat =
+        |property: &serde_json::Value| property.get("properties").is_none() && property.get("default").is_none();
+    schema.get("additionalProperties") == Some(&serde_json::Value::Bool(false))
+        && schema.get("$defs").is_none()
+        && properties.is_some_and(|properties| properties.len() == required && properties.values().all(is_flat))
 }
 
 impl World<'_> {
@@ -124,11 +159,25 @@ impl World<'_> {
             return None;
         }
         let framework = Framework::of_meaning(self, &self.meaning(scope, class));
-        let keywords = self.keyword_arguments(scope, at, &call.arguments.keywords);
+        let (order, is_known) = positions(framework, &class_name, method);
+        let mut keywords = self.keyword_arguments(scope, at, &call.arguments.keywords);
+        if call.arguments.args.len() > order.len() && !is_known {
+            let why = "it may be given by its position".to_owned();
+            return Some(Err(self.nameless(&Hole { spot: at, why })));
+        }
+        if let Data::Dict(entries, _) = &mut keywords.data {
+            let given =
+                order.iter().zip(&call.arguments.args).filter(|(key, _)| matches!(**key, "name" | "description"));
+            entries.extend(given.map(|(key, value)| ((*key).to_owned(), self.evaluate(scope, value))));
+        }
+        let keywords = keywords;
         let function = ["func", "fn", "function", "coroutine", "async_fn"]
             .iter()
             .find_map(|key| call.arguments.find_keyword(key).map(|keyword| &keyword.value))
-            .or_else(|| call.arguments.args.first())
+            .or_else(|| {
+                let at = order.iter().position(|key| *key == "func")?;
+                call.arguments.args.get(at)
+            })
             .and_then(|function| match self.meaning(scope, function) {
                 Meaning::Function { module, function } => {
                     Some(ToolFunction { scope: Scope::of_module(module), function, is_method: false })
@@ -137,6 +186,11 @@ impl World<'_> {
             });
         let name = keywords.entry("name").filter(|name| name.data != Data::Null);
         if name.is_none() && (function.is_none() || method.is_none() && framework != Framework::PydanticAi) {
+            let makes_tool = method.is_some() || class_name == "FunctionTool" && !call.arguments.is_empty();
+            if makes_tool {
+                let why = "it comes from a function".to_owned();
+                return Some(Err(self.nameless(&Hole { spot: at, why })));
+            }
             // `Tool(function_declarations=[…])` is a list of tools, which are looked for within it.
             return None;
         }
@@ -150,6 +204,20 @@ impl World<'_> {
         };
         self.texts(&mut tool, &keywords);
         let makes_of_function = method.is_some() || framework == Framework::PydanticAi;
+        if method == Some("from_defaults") && tool.description.take().is_none() {
+            self.unknown(
+                &mut tool,
+                ToolField::Description,
+                at,
+                "the library writes the signature before the docstring",
+            );
+        } else if method == Some("from_defaults") {
+            tool.description = keywords.entry("description").as_ref().and_then(Datum::text).map(str::to_owned);
+        }
+        if keywords.entry("prepare").is_some() {
+            self.unknown(&mut tool, ToolField::Description, at, "'prepare' may change it");
+            self.unknown(&mut tool, ToolField::InputSchema, at, "'prepare' may change it");
+        }
         if makes_of_function {
             if let Some(description) = tool.description.take() {
                 tool.description = Some(framework.given(&description));
@@ -162,7 +230,15 @@ impl World<'_> {
         }
         let schema = SCHEMAS.iter().find_map(|key| call.arguments.find_keyword(key));
         match (schema, function) {
-            (Some(schema), _) => self.given_schema(&mut tool, scope, &schema.value, framework),
+            (Some(schema), _) => {
+                self.given_schema(&mut tool, scope, &schema.value, framework);
+                let is_open =
+                    keywords.entry("strict_json_schema").is_some_and(|strict| strict.data == Data::Bool(false));
+                if framework == Framework::OpenAiAgents && !is_open && !is_strict(tool.input_schema.as_ref()) {
+                    let why = "the library rewrites it for its strict mode";
+                    self.unknown(&mut tool, ToolField::InputSchema, at, why);
+                }
+            }
             (None, Some(function)) if makes_of_function => {
                 let takes_context = keywords.entry("takes_ctx").is_some_and(|takes| takes.data == Data::Bool(true));
                 self.signature(&mut tool, &function, framework, takes_context, false);
@@ -179,16 +255,27 @@ impl World<'_> {
         Some(Ok(tool))
     }
 
+    /// Returns the library's class that a class of the project stands on, if it is one of a tool.
+    fn tool_base(&self, module: usize, class: &StmtClassDef, depth: usize) -> Option<String> {
+        let bases = class.bases().iter().filter(|_| depth < 10);
+        bases.into_iter().find_map(|base| match self.meaning(Scope::of_module(module), base) {
+            Meaning::External(dotted) if dotted.ends_with(".BaseTool") || dotted == "smolagents.Tool" => Some(dotted),
+            Meaning::Class { module, class } => self.tool_base(module, class, depth + 1),
+            _ => None,
+        })
+    }
+
     /// Reads a class that is a tool: `class Search(BaseTool): name: str = "search"`; none when it is another class.
     pub(super) fn tool_class(&self, scope: Scope<'_>, class: &StmtClassDef) -> Option<Result<Tool, Gap>> {
         let base = class.bases().iter().find_map(|base| match self.meaning(scope, base) {
-            Meaning::External(dotted) if dotted.ends_with(".BaseTool") => Some(dotted),
+            Meaning::External(dotted) if dotted.ends_with(".BaseTool") || dotted == "smolagents.Tool" => Some(dotted),
+            Meaning::Class { module, class } => self.tool_base(module, class, 0),
             _ => None,
         })?;
         let framework = Framework::of_meaning(self, &Meaning::External(base));
         let at = spot(scope.module, class.name.start());
         let value_of = |wanted: &str| {
-            class.body.iter().find_map(|statement| match statement {
+            class.body.iter().rev().find_map(|statement| match statement {
                 Stmt::AnnAssign(assign) => match &*assign.target {
                     Expr::Name(name) if name.id.as_str() == wanted => assign.value.as_deref(),
                     _ => None,
@@ -200,9 +287,27 @@ impl World<'_> {
                 _ => None,
             })
         };
-        let texts = ["name", "description", "version"]
-            .iter()
-            .filter_map(|key| Some(((*key).to_owned(), self.evaluate(scope, value_of(key)?))));
+        // What the class's body binds is seen in it before the module's names.
+        let names = class.body.iter().flat_map(|statement| match statement {
+            Stmt::Assign(assign) => assign.targets.iter().collect(),
+            Stmt::AnnAssign(assign) => vec![&*assign.target],
+            _ => Vec::new(),
+        });
+        let names = names.filter_map(|target| target.as_name_expr()).map(|name| name.id.to_string()).collect();
+        let locals = Locals { names, outer: None };
+        let inner = if scope.locals.is_some() { scope } else { Scope { locals: Some(&locals), ..scope } };
+        let is_set_later = |key: &str| {
+            let own = (class.name.start().to_usize(), key);
+            self.names(scope.module).changes.is_touched(own)
+        };
+        let texts = ["name", "description", "version"].iter().filter_map(|key| {
+            let value = match value_of(key) {
+                _ if is_set_later(key) => Datum::unknown(at, "it is set when the tool is made"),
+                Some(value) => self.evaluate(inner, value),
+                None => return None,
+            };
+            Some(((*key).to_owned(), value))
+        });
         let texts = Datum::new(at, Data::Dict(texts.collect(), None));
         // Without a name it is the base of other tools.
         texts.entry("name")?;
@@ -211,6 +316,9 @@ impl World<'_> {
             Err(gap) => return Some(Err(gap)),
         };
         self.texts(&mut tool, &texts);
+        if tool.description.is_none() && value_of("description").is_none() {
+            self.unknown(&mut tool, ToolField::Description, at, "it comes from the class or the ones it stands on");
+        }
         if framework == Framework::CrewAi && tool.description.take().is_some() {
             self.unknown(&mut tool, ToolField::Description, at, "CrewAI writes a description of its own around it");
         }

@@ -6,11 +6,11 @@ use std::collections::hash_map::Entry;
 use karat_core::text::shorten;
 use ruff_python_ast::{
     Expr, ExprCall, ExprFString, ExprStringLiteral, FStringPart, InterpolatedStringElement, Keyword, Number, Operator,
-    StringLiteral, UnaryOp,
+    UnaryOp,
 };
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
-use super::data::{Data, Datum, Hole};
+use super::data::{Data, Datum, Hole, LARGEST, TOO_LARGE};
 use super::program::{Spot, spot};
 use super::text::{clean_doc, dedent, strip, strip_end, strip_start};
 use super::world::{Meaning, Scope, World};
@@ -80,13 +80,17 @@ impl World<'_> {
             }
             Expr::Name(_) | Expr::Attribute(_) => self.named(scope, at, expression, depth),
             Expr::Call(call) => self.called(scope, at, call, depth),
+            Expr::Subscript(_) => {
+                let shown = self.shown(scope.module, expression);
+                Datum::unknown(at, format!("'{shown}' is known only when it is run"))
+            }
             _ => Datum::unknown(at, described(expression)),
         }
     }
 
     fn literal(&self, at: Spot, literal: &ExprStringLiteral) -> Datum {
         let text = &self.source(at.module).text;
-        if literal.value.iter().any(|part| has_surrogate(text, part)) {
+        if literal.value.iter().any(|part| has_surrogate(text, &part.value, part.range())) {
             return Datum::unknown(at, "it has half of a character");
         }
         Datum::new(at, Data::Text(literal.value.to_str().to_owned()))
@@ -96,14 +100,25 @@ impl World<'_> {
         let source = &self.source(at.module).text;
         let mut out = String::new();
         for part in &text.value {
+            if out.len() > LARGEST {
+                return Datum::unknown(at, TOO_LARGE);
+            }
             match part {
-                FStringPart::Literal(part) if has_surrogate(source, part) => {
+                FStringPart::Literal(part) if has_surrogate(source, &part.value, part.range()) => {
                     return Datum::unknown(at, "it has half of a character");
                 }
                 FStringPart::Literal(part) => out.push_str(&part.value),
                 FStringPart::FString(part) => {
                     for element in &part.elements {
+                        if out.len() > LARGEST {
+                            return Datum::unknown(at, TOO_LARGE);
+                        }
                         match element {
+                            InterpolatedStringElement::Literal(literal)
+                                if has_surrogate(source, &literal.value, literal.range()) =>
+                            {
+                                return Datum::unknown(at, "it has half of a character");
+                            }
                             InterpolatedStringElement::Literal(literal) => out.push_str(&literal.value),
                             InterpolatedStringElement::Interpolation(hole) => {
                                 let spot = spot(scope.module, hole.start());
@@ -141,17 +156,21 @@ impl World<'_> {
             rest = &operation.left;
         }
         parts.push(rest);
-        let mut sum: Option<Data> = None;
+        let (mut sum, mut size): (Option<Data>, usize) = (None, 0);
         for part in parts.into_iter().rev() {
             let part = self.value(scope, part, depth + 1);
             sum = Some(match (sum, part.data) {
                 (_, Data::Unknown(hole)) => return Datum::unknown(hole.spot, hole.why),
                 (None, data) => data,
-                (Some(Data::Text(mut left)), Data::Text(right)) if left.len() + right.len() < super::data::LARGEST => {
+                (Some(Data::Text(mut left)), Data::Text(right)) if left.len() + right.len() < LARGEST => {
                     left.push_str(&right);
                     Data::Text(left)
                 }
                 (Some(Data::List(mut left, hole)), Data::List(right, more)) => {
+                    size += part.size;
+                    if size > LARGEST {
+                        return Datum::unknown(at, TOO_LARGE);
+                    }
                     left.extend(right);
                     Data::List(left, hole.or(more))
                 }
@@ -162,13 +181,17 @@ impl World<'_> {
     }
 
     fn list(&self, scope: Scope<'_>, at: Spot, items: &[Expr], depth: usize) -> Datum {
-        let (mut out, mut rest) = (Vec::new(), None);
+        let (mut out, mut rest, mut size): (Vec<Datum>, _, usize) = (Vec::new(), None, 0);
         for item in items {
+            if size > LARGEST {
+                return Datum::unknown(at, TOO_LARGE);
+            }
             match item {
                 Expr::Starred(starred) => {
                     let inner = self.value(scope, &starred.value, depth + 1);
                     match inner.data {
                         Data::List(items, hole) => {
+                            size += inner.size;
                             out.extend(items);
                             rest = rest.or(hole);
                         }
@@ -176,7 +199,11 @@ impl World<'_> {
                         _ => rest = rest.or(Some(Hole { spot: inner.spot, why: "it is no list".to_owned() })),
                     }
                 }
-                item => out.push(self.value(scope, item, depth + 1)),
+                item => {
+                    let item = self.value(scope, item, depth + 1);
+                    size += item.size;
+                    out.push(item);
+                }
             }
         }
         Datum::new(at, Data::List(out, rest))
@@ -316,7 +343,8 @@ impl World<'_> {
             ("rstrip", []) => Some(strip_end(&text).to_owned()),
             ("join", [Datum { data: Data::List(items, None), .. }]) => {
                 let items: Option<Vec<&str>> = items.iter().map(Datum::text).collect();
-                items.map(|items| items.join(&text))
+                let length = |items: &Vec<&str>| items.iter().map(|item| item.len() + text.len()).sum::<usize>();
+                items.filter(|items| length(items) <= LARGEST).map(|items| items.join(&text))
             }
             _ => None,
         };
@@ -350,11 +378,11 @@ fn number(at: Spot, number: &Number, is_negative: bool) -> Datum {
 }
 
 /// Tells whether a literal has an escape of a surrogate, which no text outside of Python can have.
-fn has_surrogate(source: &str, literal: &StringLiteral) -> bool {
-    if !literal.value.contains('\u{fffd}') {
+fn has_surrogate(source: &str, value: &str, written: TextRange) -> bool {
+    if !value.contains('\u{fffd}') {
         return false;
     }
-    let written = source.get(literal.start().to_usize()..literal.end().to_usize()).unwrap_or_default().to_lowercase();
+    let written = source.get(written.start().to_usize()..written.end().to_usize()).unwrap_or_default().to_lowercase();
     ["\\ud", "\\u0000d"].iter().any(|escape| written.contains(escape))
 }
 
@@ -362,7 +390,6 @@ fn described(expression: &Expr) -> &'static str {
     match expression {
         Expr::ListComp(_) | Expr::DictComp(_) | Expr::SetComp(_) | Expr::Generator(_) => "a comprehension gives it",
         Expr::If(_) => "a condition gives it",
-        Expr::Subscript(_) => "it is a part of something else",
         Expr::BytesLiteral(_) => "it is bytes, not text",
         Expr::TString(_) => "it is a template, not text",
         Expr::Lambda(_) => "it is a function",
@@ -377,10 +404,16 @@ struct Entries {
     /// Where each key is.
     places: HashMap<String, usize>,
     rest: Option<Hole>,
+    /// Roughly how much was set so far.
+    size: usize,
 }
 
 impl Entries {
-    fn set(&mut self, key: String, value: Datum) {
+    fn set(&mut self, key: String, mut value: Datum) {
+        self.size += key.len() + value.size;
+        if self.size > LARGEST {
+            value = Datum::unknown(value.spot, TOO_LARGE);
+        }
         match self.places.entry(key) {
             // As in Python, a key keeps its first place.
             Entry::Occupied(place) => self.known[*place.get()].1 = value,

@@ -46,7 +46,7 @@ impl Framework {
             "agents" => Self::OpenAiAgents,
             "pydantic_ai" => Self::PydanticAi,
             "anthropic" => Self::Anthropic,
-            "crewai" => Self::CrewAi,
+            "crewai" | "crewai_tools" => Self::CrewAi,
             _ => Self::Other,
         }
     }
@@ -91,7 +91,7 @@ impl Framework {
 
     /// Tells whether an empty description counts as none.
     pub(super) fn passes_over_empty(self) -> bool {
-        self != Self::LangChain
+        !matches!(self, Self::LangChain | Self::FastMcp | Self::PydanticAi)
     }
 
     /// Returns the description that a docstring becomes, or why that is not known.

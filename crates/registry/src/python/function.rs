@@ -22,17 +22,68 @@ pub(super) struct ToolFunction<'f> {
     pub(super) is_method: bool,
 }
 
+fn properties_of(schema: &Map<String, Value>) -> usize {
+    schema.get("properties").and_then(Value::as_object).map_or(0, Map::len)
+}
+
 impl World<'_> {
-    /// Returns the decorator that makes a tool, with its arguments if it has any.
-    pub(super) fn tool_decorator<'d>(&self, scope: Scope<'_>, decorators: &'d [Decorator]) -> Option<&'d Expr> {
-        decorators.iter().map(|decorator| &decorator.expression).find(|expression| match expression {
-            Expr::Call(call) => is_tool_decorator(self, scope, &call.func),
-            name => is_tool_decorator(self, scope, name),
-        })
+    /// Returns the decorators that make tools, with their arguments if they have any, and where something else is done
+    /// to the function before.
+    pub(super) fn tool_decorators<'d>(
+        &self,
+        scope: Scope<'_>,
+        decorators: &'d [Decorator],
+    ) -> Vec<(&'d Expr, Option<&'d Expr>)> {
+        let (mut found, mut before) = (Vec::new(), None);
+        for expression in decorators.iter().rev().map(|decorator| &decorator.expression) {
+            let name = match expression {
+                Expr::Call(call) => &*call.func,
+                name => name,
+            };
+            if is_tool_decorator(self, scope, name) {
+                found.push((expression, before));
+            } else if !self.keeps_function(scope, name) {
+                before = before.or(Some(expression));
+            }
+        }
+        found
+    }
+
+    /// Tells whether a decorator leaves a function's name, docstring and parameters as they are.
+    fn keeps_function(&self, scope: Scope<'_>, decorator: &Expr) -> bool {
+        const KEEPING: [&str; 9] = [
+            "staticmethod",
+            "classmethod",
+            "cache",
+            "lru_cache",
+            "override",
+            "traceable",
+            "retry",
+            "observe",
+            "deprecated",
+        ];
+        const REWRITING: [&str; 4] = ["__doc__", "__name__ =", "__signature__", "__annotations__"];
+        match self.meaning(scope, decorator) {
+            Meaning::Builtin(name) => KEEPING.contains(&name.as_str()),
+            Meaning::External(dotted) => dotted.rsplit('.').next().is_some_and(|name| KEEPING.contains(&name)),
+            // One of the project that says so itself.
+            Meaning::Function { module, function } => {
+                let range = function.range();
+                let text = self.source(module).text.get(range.start().to_usize()..range.end().to_usize());
+                let text = text.unwrap_or_default();
+                text.contains("wraps(") && !REWRITING.iter().any(|rewriting| text.contains(rewriting))
+            }
+            _ => false,
+        }
     }
 
     /// Reads the tool that a decorator makes of a function.
-    pub(super) fn decorated(&self, tool: &ToolFunction<'_>, decorator: &Expr) -> Result<Tool, Gap> {
+    pub(super) fn decorated(
+        &self,
+        tool: &ToolFunction<'_>,
+        decorator: &Expr,
+        before: Option<&Expr>,
+    ) -> Result<Tool, Gap> {
         let scope = tool.scope;
         let at = spot(scope.module, decorator.start());
         let (name_of, arguments) = match decorator {
@@ -44,10 +95,23 @@ impl World<'_> {
         let keywords = keywords.unwrap_or_else(|| Datum::new(at, Data::Dict(Vec::new(), None)));
         let positional = arguments.map(|arguments| &arguments.args[..]).unwrap_or_default();
         let first = positional.first().map(|first| self.evaluate(scope, first));
+        if let Some(first) = first.as_ref().filter(|_| framework == Framework::Other) {
+            let why = "it is not clear what the decorator takes its first argument for".to_owned();
+            return Err(self.nameless(&Hole { spot: first.spot, why }));
+        }
         let name = first
+            .or_else(|| keywords.entry("name_or_callable").filter(|name| name.data != Data::Null))
             .or_else(|| keywords.entry("name_override").filter(|name| name.data != Data::Null))
             .or_else(|| keywords.entry("name").filter(|name| name.data != Data::Null));
+        let why_before = before.map(|before| {
+            let shown = self.shown(scope.module, before);
+            (spot(scope.module, before.start()), format!("'{shown}' may change the function before it is made a tool"))
+        });
         let name = match name.map(|name| name.data) {
+            None if why_before.is_some() => {
+                let (spot, why) = why_before.unwrap_or((at, String::new()));
+                return Err(self.nameless(&Hole { spot, why }));
+            }
             None => tool.function.name.to_string(),
             Some(Data::Text(name)) if !name.is_empty() => name,
             Some(Data::Unknown(hole)) => return Err(self.nameless(&hole)),
@@ -66,7 +130,22 @@ impl World<'_> {
                 .filter(|given| given.data != Data::Null),
             [_, second, ..] => Some(Datum::unknown(spot(scope.module, second.start()), "it is given by its position")),
         };
+        let is_given = given.is_some();
         self.describe(&mut made, tool, framework, given, flag("parse_docstring", true));
+        let forget = |made: &mut Tool, field: ToolField, spot: super::program::Spot, why: &str| {
+            made.unknown.retain(|unknown| unknown.field != field);
+            match field {
+                ToolField::Description => made.description = None,
+                _ => made.input_schema = None,
+            }
+            self.unknown(made, field, spot, why);
+        };
+        if let Some((spot, why)) = why_before.as_ref().filter(|_| !is_given) {
+            forget(&mut made, ToolField::Description, *spot, why);
+        }
+        if keywords.entry("prepare").is_some_and(|prepare| prepare.data != Data::Null) {
+            forget(&mut made, ToolField::Description, at, "'prepare' may change it");
+        }
         if flag("use_docstring_info", false) {
             made.unknown.retain(|unknown| unknown.field != ToolField::Description);
             self.unknown(
@@ -79,7 +158,12 @@ impl World<'_> {
         }
         let schema = ["args_schema", "input_schema"].iter().find_map(|key| arguments?.find_keyword(key));
         match schema {
-            Some(schema) => self.given_schema(&mut made, scope, &schema.value, framework),
+            Some(schema) => {
+                self.given_schema(&mut made, scope, &schema.value, framework);
+                if framework == Framework::LangChain && !is_given && docstring(&tool.function.body).is_none() {
+                    forget(&mut made, ToolField::Description, at, "it comes from the class of the arguments");
+                }
+            }
             None if flag("infer_schema", false) => {
                 self.unknown(&mut made, ToolField::InputSchema, at, "'infer_schema' is off");
             }
@@ -91,6 +175,14 @@ impl World<'_> {
                 if framework == Framework::OpenAiAgents {
                     self.make_strict(&mut made, &keywords, at);
                 }
+            }
+        }
+        if let Some((spot, why)) = why_before.as_ref().filter(|_| schema.is_none()) {
+            forget(&mut made, ToolField::InputSchema, *spot, why);
+        }
+        for key in ["prepare", "exclude_args"] {
+            if keywords.entry(key).is_some_and(|value| value.data != Data::Null) {
+                forget(&mut made, ToolField::InputSchema, at, &format!("'{key}' may change it"));
             }
         }
         Ok(made)
@@ -141,7 +233,8 @@ impl World<'_> {
         }
         let Some(doc) = docstring(&function.function.body) else {
             // The official SDK lists an empty text, others none or refuse the function.
-            tool.description = (framework == Framework::Mcp).then(String::new);
+            let is_empty = matches!(framework, Framework::Mcp | Framework::Anthropic);
+            tool.description = is_empty.then(String::new);
             return;
         };
         let at = spot(function.scope.module, doc.start());
@@ -162,6 +255,7 @@ impl World<'_> {
     pub(super) fn given_schema(&self, tool: &mut Tool, scope: Scope<'_>, schema: &Expr, framework: Framework) {
         let at = spot(scope.module, schema.start());
         let mut holes = Vec::new();
+        let schema_expression = schema;
         // `Model.model_json_schema()` is as good as the model.
         let named = match schema {
             Expr::Call(call) if call.arguments.is_empty() => match &*call.func {
@@ -173,7 +267,12 @@ impl World<'_> {
         if let Meaning::Class { module, class } = self.meaning(scope, named) {
             let mut writer = SchemaWriter::new(self, framework);
             match writer.of_model(module, class) {
-                Some(schema) => tool.input_schema = Some(writer.finish(schema)),
+                Some(mut schema) => {
+                    if framework == Framework::LangChain && std::ptr::eq(named, schema_expression) {
+                        schema.shift_remove("description");
+                    }
+                    tool.input_schema = Some(writer.finish(schema));
+                }
                 None => writer.hole(at, format!("what the class '{}' is as JSON is not known", class.name)),
             }
             holes = writer.holes;
@@ -222,7 +321,7 @@ impl World<'_> {
             let Parameter { name, annotation, .. } = &parameter.parameter;
             let is_passed_over =
                 framework == Framework::LangChain && matches!(name.as_str(), "run_manager" | "callbacks");
-            if is_passed_over || annotation.as_deref().is_some_and(is_injected) {
+            if is_passed_over || annotation.as_deref().is_some_and(|annotation| is_injected(self, scope, annotation)) {
                 continue;
             }
             let at = spot(scope.module, parameter.start());
@@ -261,6 +360,16 @@ impl World<'_> {
         }
         if framework.closes_objects() && !is_open {
             schema.insert("additionalProperties".to_owned(), false.into());
+        }
+        let has_classes = !writer.definitions.is_empty();
+        let only_one = properties_of(&schema) == 1;
+        if has_classes && framework == Framework::FastMcp {
+            let why = "the library writes classes where they are used";
+            writer.hole(spot(scope.module, definition.name.start()), why);
+        }
+        if has_classes && only_one && framework == Framework::PydanticAi {
+            let why = "the library takes the fields of a single class for the parameters";
+            writer.hole(spot(scope.module, definition.name.start()), why);
         }
         tool.input_schema = Some(writer.finish(schema));
         self.note_holes(tool, &writer.holes);

@@ -5,6 +5,7 @@
 //! place.
 
 mod annotation;
+mod changes;
 mod data;
 mod definition;
 mod evaluate;
@@ -24,10 +25,13 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, Unknown};
 
+use ruff_python_ast::Expr;
+
 use find::Found;
+use framework::Framework;
 use names::Binding;
-use program::{Program, Spot};
-use world::{Meaning, World};
+use program::{Imported, Program, Spot};
+use world::{Meaning, Scope, World};
 
 /// Reads the tools of some modules; with one of a single file, also those that it imports from modules of the project.
 pub(crate) fn read_modules(files: &[PathBuf], base: &Path) -> Registry {
@@ -35,9 +39,9 @@ pub(crate) fn read_modules(files: &[PathBuf], base: &Path) -> Registry {
     let world = World::new(&program);
     let mut collected = Collected::default();
     for module in 0..files.len().min(program.sources.len()) {
-        collected.extend(world.tools(module), |_| true);
+        collected.extend(&world.tools(module), |_| true);
         if files.len() == 1 {
-            collect_imported(&world, module, &mut collected);
+            collect_imported(&world, module, &mut collected, &mut BTreeSet::from([module]));
         }
     }
     let mut gaps = program.gaps.clone();
@@ -47,7 +51,7 @@ pub(crate) fn read_modules(files: &[PathBuf], base: &Path) -> Registry {
 
 /// Adds the tools that a module takes from others of the project: those it imports by name, and all of a module that
 /// it imports as a whole, which registers them.
-fn collect_imported(world: &World<'_>, module: usize, collected: &mut Collected) {
+fn collect_imported(world: &World<'_>, module: usize, collected: &mut Collected, seen: &mut BTreeSet<usize>) {
     let names = world.names(module);
     for (name, _) in names.imported().into_iter().filter(|(_, binding)| !matches!(binding, Binding::Unclear)) {
         let (home, symbol) = match world.lookup_name(module, name) {
@@ -59,14 +63,52 @@ fn collect_imported(world: &World<'_>, module: usize, collected: &mut Collected)
         };
         if home != module {
             let is_meant = |found: &Found| symbol.is_none() || found.symbol == symbol;
-            collected.extend(world.tools(home), is_meant);
+            collected.extend(&world.tools(home), is_meant);
+        }
+        // A server brings all that is registered with it: in its own module, and in those that it imports.
+        if let Meaning::Value { module: home, value, .. } = world.lookup_name(module, name)
+            && is_server(world, home, value)
+            && seen.insert(home)
+        {
+            collected.extend(&world.tools(home), |_| true);
+            collect_imported(world, home, collected, seen);
+        }
+    }
+    // Also what is imported by its full name, in a function, or under a condition.
+    for import in world.source(module).all_imports() {
+        match import {
+            Imported::Module(dotted) => {
+                if let Some(home) = world.program.module(module, 0, dotted).filter(|home| *home != module) {
+                    collected.extend(&world.tools(home), |_| true);
+                }
+            }
+            Imported::Member { level, from, original } => {
+                let (home, symbol) = match world.imported_member(module, level, from, original) {
+                    Meaning::Module(home) => (home, None),
+                    Meaning::Value { module, .. }
+                    | Meaning::Function { module, .. }
+                    | Meaning::Class { module, .. } => (module, Some(original)),
+                    _ => continue,
+                };
+                if home != module {
+                    let is_meant = |found: &Found| symbol.is_none() || found.symbol.as_deref() == symbol;
+                    collected.extend(&world.tools(home), is_meant);
+                }
+            }
         }
     }
     for (level, from) in &names.stars {
         if let Some(home) = world.program.module(module, *level, from).filter(|home| *home != module) {
-            collected.extend(world.tools(home), |_| true);
+            collected.extend(&world.tools(home), |_| true);
         }
     }
+}
+
+/// Tells whether a value is a server that tools are registered with.
+fn is_server(world: &World<'_>, module: usize, value: &Expr) -> bool {
+    let Expr::Call(call) = value else { return false };
+    let meaning = world.meaning(Scope::of_module(module), &call.func);
+    Framework::of_meaning(world, &meaning) != Framework::Other
 }
 
 /// The tools so far.
@@ -79,8 +121,8 @@ struct Collected {
 }
 
 impl Collected {
-    fn extend(&mut self, found: Vec<Found>, is_meant: impl Fn(&Found) -> bool) {
-        for found in found.into_iter().filter(is_meant) {
+    fn extend(&mut self, found: &[Found], is_meant: impl Fn(&Found) -> bool) {
+        for found in found.iter().filter(|found| is_meant(found)).cloned() {
             if !self.seen.insert(found.spot) {
                 continue;
             }
@@ -109,8 +151,24 @@ impl Collected {
             (first.description, first.input_schema) = (None, None);
             return;
         }
+        let is_same = tool.unknown.is_empty()
+            && first.unknown.is_empty()
+            && (&tool.description, &tool.input_schema) == (&first.description, &first.input_schema);
+        if is_same {
+            return;
+        }
         let other = first.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
         let what = format!("another tool has the name '{}' too{other}", tool.name);
+        // Which of them a model gets to see is anybody's guess.
+        for field in [ToolField::Description, ToolField::InputSchema] {
+            first.unknown.retain(|unknown| unknown.field != field);
+            first.unknown.push(Unknown {
+                field,
+                place: place.clone(),
+                why: format!("the tool is declared again at {place}"),
+            });
+        }
+        (first.description, first.input_schema) = (None, None);
         self.gaps.push(Gap { kind: GapKind::Broken, place, what });
     }
 

@@ -63,6 +63,16 @@ impl SchemaWriter<'_, '_> {
         let kind = self.kind(module, class, 0)?;
         let mut schema = Map::new();
         if kind == Kind::Enum {
+            let is_plain = |statement: &Stmt| match statement {
+                Stmt::AnnAssign(_) => false,
+                Stmt::FunctionDef(function) => !matches!(function.name.as_str(), "__new__" | "__init__"),
+                Stmt::Assign(assign) => assign.targets.iter().all(Expr::is_name_expr),
+                Stmt::If(_) | Stmt::For(_) | Stmt::Try(_) | Stmt::With(_) => false,
+                _ => true,
+            };
+            if !class.body.iter().all(is_plain) {
+                return None;
+            }
             let values = self.enum_values(module, class)?;
             if let Value::Object(values) = enumeration(values) {
                 schema.extend(values);
@@ -87,7 +97,7 @@ impl SchemaWriter<'_, '_> {
 
     /// Finds out what a class is from what it stands on.
     fn kind(&self, module: usize, class: &StmtClassDef, depth: usize) -> Option<Kind> {
-        if depth > MOST_BASES {
+        if depth > MOST_BASES || !self.step() {
             return None;
         }
         let scope = Scope::of_module(module);
@@ -140,11 +150,17 @@ impl SchemaWriter<'_, '_> {
     /// Collects the fields of a class after those of the classes that it stands on.
     fn fields(&mut self, module: usize, class: &StmtClassDef, kind: Kind, fields: &mut Fields, depth: usize) {
         let scope = Scope::of_module(module);
+        if !self.step() {
+            return self.hole(spot(module, class.name.start()), "the class stands on more classes than karat follows");
+        }
         for base in class.bases() {
             if let (Meaning::Class { module, class }, true) = (self.world.meaning(scope, base), depth < MOST_BASES) {
                 let kind = self.kind(module, class, 0).unwrap_or(kind);
                 self.fields(module, class, kind, fields, depth + 1);
             }
+        }
+        for keyword in class.keywords().iter().filter(|_| kind == Kind::Model) {
+            self.hole(spot(module, keyword.start()), "what the class's arguments do to the schema is not known");
         }
         for statement in &class.body {
             match statement {
@@ -156,6 +172,9 @@ impl SchemaWriter<'_, '_> {
                         let at = spot(module, statement.start());
                         self.hole(at, "what 'model_config' does to the schema is not known");
                     }
+                }
+                Stmt::ClassDef(inner) if inner.name.as_str() == "Config" => {
+                    self.hole(spot(module, inner.name.start()), "what 'Config' does to the schema is not known");
                 }
                 Stmt::If(_) | Stmt::For(_) | Stmt::Try(_) => {
                     let at = spot(module, statement.start());

@@ -3,23 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
 
-/// Methods that change a list or dictionary.
-const CHANGES: [&str; 12] = [
-    "append",
-    "extend",
-    "insert",
-    "remove",
-    "pop",
-    "clear",
-    "sort",
-    "reverse",
-    "update",
-    "setdefault",
-    "popitem",
-    "__setitem__",
-];
+use super::changes::{Changes, MODULE};
 
 /// How deep a source is looked into.
 pub(super) const DEEPEST: usize = 150;
@@ -45,13 +31,15 @@ pub(super) enum Binding<'p> {
 }
 
 /// The names of a module.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Names<'p> {
     bindings: HashMap<&'p str, Binding<'p>>,
     /// Modules of which all names are imported.
     pub(super) stars: Vec<(u32, &'p str)>,
-    /// Lists and dictionaries that are changed after they were made.
-    changed: HashSet<&'p str>,
+    /// Names that were bound before all names of a module were imported.
+    pub(super) before_stars: HashSet<&'p str>,
+    /// What is done to lists and dictionaries after they were made.
+    pub(super) changes: Changes<'p>,
 }
 
 impl<'p> Names<'p> {
@@ -60,10 +48,11 @@ impl<'p> Names<'p> {
         for statement in body {
             names.bind(statement, false, 0);
         }
-        let mut changes = Changes { names: &mut names, depth: 0 };
+        let mut rebinding = Rebinding { names: &mut names, depth: 0 };
         for statement in body {
-            changes.visit_stmt(statement);
+            rebinding.visit_stmt(statement);
         }
+        names.changes = Changes::of(body);
         names
     }
 
@@ -78,7 +67,7 @@ impl<'p> Names<'p> {
 
     /// Tells whether a list or dictionary of this name may hold something else than it was made with.
     pub(super) fn is_changed(&self, name: &str) -> bool {
-        self.changed.contains(name)
+        self.changes.is_touched((MODULE, name))
     }
 
     /// Returns the names in a fixed order.
@@ -145,6 +134,8 @@ impl<'p> Names<'p> {
                     let original = name.name.as_str();
                     if original == "*" {
                         self.stars.push((import.level, module));
+                        // It may bind anew whatever is bound so far.
+                        self.before_stars.extend(self.bindings.keys().copied());
                         continue;
                     }
                     let short = name.asname.as_ref().map_or(original, |short| short.as_str());
@@ -206,13 +197,13 @@ impl<'p> Names<'p> {
     }
 }
 
-/// Looks through the whole module for what changes a value or rebinds a name from within a function.
-struct Changes<'n, 'p> {
+/// Looks through the whole module for what rebinds a name from within a function or expression.
+struct Rebinding<'n, 'p> {
     names: &'n mut Names<'p>,
     depth: usize,
 }
 
-impl<'p> Visitor<'p> for Changes<'_, 'p> {
+impl<'p> Visitor<'p> for Rebinding<'_, 'p> {
     fn visit_stmt(&mut self, statement: &'p Stmt) {
         if let Stmt::Global(global) = statement {
             for name in &global.names {
@@ -227,40 +218,13 @@ impl<'p> Visitor<'p> for Changes<'_, 'p> {
     }
 
     fn visit_expr(&mut self, expression: &'p Expr) {
-        match expression {
-            Expr::Subscript(target) if target.ctx != ExprContext::Load => self.changes(expression),
-            Expr::Attribute(target) if target.ctx != ExprContext::Load => self.changes(expression),
-            Expr::Call(call) => {
-                if let Expr::Attribute(method) = &*call.func
-                    && CHANGES.contains(&method.attr.as_str())
-                {
-                    self.changes(&method.value);
-                }
-            }
-            Expr::Named(named) => self.names.unclear(&named.target, self.depth),
-            _ => {}
+        if let Expr::Named(named) = expression {
+            self.names.unclear(&named.target, self.depth);
         }
         if self.depth < DEEPEST {
             self.depth += 1;
             walk_expr(self, expression);
             self.depth -= 1;
-        }
-    }
-}
-
-impl<'p> Changes<'_, 'p> {
-    fn changes(&mut self, target: &'p Expr) {
-        let mut root = target;
-        loop {
-            root = match root {
-                Expr::Subscript(inner) => &inner.value,
-                Expr::Attribute(inner) => &inner.value,
-                Expr::Name(name) => {
-                    self.names.changed.insert(name.id.as_str());
-                    return;
-                }
-                _ => return,
-            };
         }
     }
 }

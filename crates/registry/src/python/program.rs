@@ -7,15 +7,20 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, ToolPlace};
 use karat_core::source::Position;
-use ruff_python_ast::{Identifier, ModModule, Stmt, StmtImport, StmtImportFrom};
-use ruff_python_parser::{Parsed, parse_module};
+use ruff_python_ast::visitor::{Visitor, walk_stmt};
+use ruff_python_ast::{Alias, Expr, Identifier, ModModule, Stmt, StmtImport, StmtImportFrom};
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::{Ranged, TextSize};
 
+use super::names::DEEPEST;
 use super::version::{DocstringStyle, docstring_style};
 use crate::source::shown;
 
 /// More modules than this are no set of tools.
 const MOST_MODULES: usize = 20_000;
+
+/// Python refuses brackets that stand in more others than this.
+const MOST_BRACKETS: usize = 200;
 
 /// A place in one of the modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,12 +48,56 @@ impl Source {
         self.parsed.as_ref().map(|parsed| parsed.suite().as_slice()).unwrap_or_default()
     }
 
+    /// Returns what is imported as a whole, and what is imported within functions and conditions.
+    pub(super) fn all_imports(&self) -> Vec<Imported<'_>> {
+        let mut imports = Imports { found: Vec::new(), depth: 0 };
+        self.body().iter().for_each(|statement| imports.visit_stmt(statement));
+        imports.found
+    }
+
     pub(super) fn place(&self, offset: usize) -> ToolPlace {
         let line = self.lines.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.lines.get(line).copied().unwrap_or_default();
         let column = self.text.get(start..offset).map_or(0, |before| before.chars().count()) + 1;
         ToolPlace { source: self.shown.clone(), position: Some(Position { line: line + 1, column }) }
     }
+}
+
+/// Something that a module imports, wherever in it.
+#[derive(Clone, Copy)]
+pub(super) enum Imported<'p> {
+    Module(&'p str),
+    Member { level: u32, from: &'p str, original: &'p str },
+}
+
+/// Collects imports within anything.
+struct Imports<'p> {
+    found: Vec<Imported<'p>>,
+    depth: usize,
+}
+
+impl<'p> Visitor<'p> for Imports<'p> {
+    fn visit_stmt(&mut self, statement: &'p Stmt) {
+        match statement {
+            Stmt::Import(import) => {
+                self.found.extend(import.names.iter().map(|name| Imported::Module(name.name.as_str())));
+            }
+            Stmt::ImportFrom(import) if self.depth > 0 => {
+                let from = import.module.as_ref().map(Identifier::as_str).unwrap_or_default();
+                let member =
+                    |name: &'p Alias| Imported::Member { level: import.level, from, original: name.name.as_str() };
+                self.found.extend(import.names.iter().map(member));
+            }
+            _ if self.depth < DEEPEST => {
+                self.depth += 1;
+                walk_stmt(self, statement);
+                self.depth -= 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_expr(&mut self, _expression: &'p Expr) {}
 }
 
 /// A folder, the dots of a relative import, and the name behind them.
@@ -115,14 +164,12 @@ impl Program {
             parsed: None,
             docstrings: *styles.entry(folder).or_insert_with_key(|folder| docstring_style(folder)),
         };
-        match u32::try_from(source.text.len()).ok().map(|_| parse_module(&source.text)) {
-            Some(Ok(parsed)) => source.parsed = Some(ManuallyDrop::new(parsed)),
-            Some(Err(error)) => {
-                let place = source.place(error.location.start().to_usize());
-                self.gaps
-                    .push(broken(format!("not Python: {}", lower_first(&error.error.to_string())), place.position));
+        match parse(&source.text) {
+            Ok(parsed) => source.parsed = Some(parsed),
+            Err((what, offset)) => {
+                let position = offset.and_then(|offset| source.place(offset).position);
+                self.gaps.push(broken(what, position));
             }
-            None => self.gaps.push(broken("the file is too large to be read".to_owned(), None)),
         }
         self.by_path.insert(path.to_path_buf(), self.sources.len());
         self.sources.push(source);
@@ -139,7 +186,7 @@ impl Program {
                 }
                 Stmt::ImportFrom(import) => {
                     let files = self.files_of(&source.path, import);
-                    if files.is_empty() && import.level > 0 {
+                    if files.is_empty() && import.level > 0 && !may_be_made(&source.path, import) {
                         let what = format!("there is no module '{}'", import_name(import));
                         let place = source.place(import.start().to_usize());
                         missing.push(Gap { kind: GapKind::Broken, place, what });
@@ -147,6 +194,16 @@ impl Program {
                     found.extend(files);
                 }
                 _ => {}
+            }
+        }
+        for import in source.all_imports() {
+            match import {
+                Imported::Module(dotted) => found.extend(self.file(&source.path, 0, dotted)),
+                Imported::Member { level, from, original } => {
+                    let dotted = if from.is_empty() { original.to_owned() } else { format!("{from}.{original}") };
+                    found.extend(self.file(&source.path, level, from));
+                    found.extend(self.file(&source.path, level, &dotted));
+                }
             }
         }
         (found, missing)
@@ -182,8 +239,85 @@ impl Program {
     }
 }
 
+/// Tells whether a module that is not there may be one that is made later or is no Python: `._version`, a library beside.
+fn may_be_made(path: &Path, import: &StmtImportFrom) -> bool {
+    let module = import.module.as_ref().map(Identifier::as_str).unwrap_or_default();
+    let last = module.rsplit('.').next().unwrap_or_default();
+    let Some(folder) = path.ancestors().nth(import.level as usize) else { return false };
+    let target =
+        module.split('.').filter(|part| !part.is_empty()).fold(folder.to_path_buf(), |folder, part| folder.join(part));
+    let is_library = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let stem = name.strip_prefix(last).unwrap_or_default();
+        stem.starts_with('.') && [".so", ".pyd", ".pyi"].iter().any(|ending| stem.ends_with(ending))
+    };
+    last.starts_with('_')
+        || target.is_dir()
+        || target
+            .parent()
+            .and_then(|folder| folder.read_dir().ok())
+            .is_some_and(|mut entries| entries.any(|entry| entry.is_ok_and(is_library)))
+}
+
 pub(super) fn spot(module: usize, at: TextSize) -> Spot {
     Spot { module, offset: at.to_usize() }
+}
+
+/// Parses a module; what was parsed is never dropped, since that takes a step of the stack for each level.
+fn parse(text: &str) -> Result<ManuallyDrop<Parsed<ModModule>>, (String, Option<usize>)> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(("the file is too large to be read".to_owned(), None));
+    }
+    if is_nested_too_deeply(text) {
+        return Err((format!("not Python: brackets in more than {MOST_BRACKETS} others"), None));
+    }
+    let parsed = ManuallyDrop::new(parse_unchecked(text, ParseOptions::from(Mode::Module)));
+    if let Some(error) = parsed.errors().first() {
+        let what = format!("not Python: {}", lower_first(&error.error.to_string()));
+        return Err((what, Some(error.location.start().to_usize())));
+    }
+    let parsed = ManuallyDrop::into_inner(parsed).try_into_module().map(ManuallyDrop::new);
+    parsed.ok_or_else(|| ("not Python".to_owned(), None))
+}
+
+/// Tells whether brackets stand in more others than Python itself takes; texts and comments do not count.
+pub(super) fn is_nested_too_deeply(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                if depth > MOST_BRACKETS {
+                    return true;
+                }
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'#' => at += bytes[at..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len()),
+            b'"' | b'\'' => at = end_of_text(bytes, at),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Returns where a text ends that begins here: at its last quote, or the end of the line.
+fn end_of_text(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes[start];
+    let is_triple = bytes[start..].starts_with(&[quote; 3]);
+    let mut at = start + if is_triple { 3 } else { 1 };
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'\n' if !is_triple => return at,
+            byte if *byte == quote && !is_triple => return at,
+            byte if *byte == quote && bytes[at..].starts_with(&[quote; 3]) => return at + 2,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
 }
 
 fn lower_first(text: &str) -> String {

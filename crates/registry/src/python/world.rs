@@ -2,10 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use ruff_python_ast::{Expr, StmtClassDef, StmtFunctionDef};
 
+use super::changes::Parts;
 use super::data::Datum;
+use super::find::Found;
 use super::names::{Binding, Names};
 use super::program::{Program, Source};
 
@@ -53,7 +56,20 @@ pub(super) enum Meaning<'p> {
 pub(super) struct Scope<'s> {
     pub(super) module: usize,
     /// Names that mean something else here than in the module.
-    pub(super) locals: Option<&'s HashSet<String>>,
+    pub(super) locals: Option<&'s Locals>,
+}
+
+/// The names that a function binds, and the functions around it.
+#[derive(Debug, Default)]
+pub(super) struct Locals {
+    pub(super) names: HashSet<String>,
+    pub(super) outer: Option<Rc<Locals>>,
+}
+
+impl Locals {
+    fn binds(&self, name: &str) -> bool {
+        std::iter::successors(Some(self), |locals| locals.outer.as_deref()).any(|locals| locals.names.contains(name))
+    }
 }
 
 impl Scope<'_> {
@@ -62,7 +78,7 @@ impl Scope<'_> {
     }
 
     pub(super) fn is_local(self, name: &str) -> bool {
-        self.locals.is_some_and(|locals| locals.contains(name))
+        self.locals.is_some_and(|locals| locals.binds(name))
     }
 }
 
@@ -71,13 +87,44 @@ pub(super) struct World<'p> {
     pub(super) program: &'p Program,
     names: Vec<Names<'p>>,
     /// What named values are; none while that is being found out.
+    /// The tools of modules that were looked through.
+    pub(super) found: RefCell<HashMap<usize, Rc<Vec<Found>>>>,
     pub(super) known: RefCell<HashMap<(usize, &'p str), Option<Datum>>>,
 }
 
 impl<'p> World<'p> {
     pub(super) fn new(program: &'p Program) -> Self {
         let names = program.sources.iter().map(|source| Names::of(source.body())).collect();
-        Self { program, names, known: RefCell::default() }
+        let mut world = Self { program, names, found: RefCell::default(), known: RefCell::default() };
+        for (module, name, parts) in world.writes_elsewhere() {
+            world.names[module].changes.write(name, parts);
+        }
+        world
+    }
+
+    /// Returns what modules write to what they import from each other.
+    fn writes_elsewhere(&self) -> Vec<(usize, &'p str, Parts)> {
+        let mut writes = Vec::new();
+        for (module, names) in self.names.iter().enumerate() {
+            let own = names.changes.module_writes().into_iter();
+            let own = own.map(|(name, parts)| (self.lookup_name(module, name), parts));
+            let members = names.changes.of_members.iter().filter_map(|(root, member, parts)| {
+                match self.lookup_name(module, root) {
+                    Meaning::Module(home) => Some((self.lookup_member(home, member, MOST_STEPS), *parts)),
+                    _ => None,
+                }
+            });
+            for (meaning, parts) in own.chain(members) {
+                match meaning {
+                    Meaning::Value { module: home, name, .. } if home != module => writes.push((home, name, parts)),
+                    Meaning::Function { module: home, function } if home != module => {
+                        writes.push((home, function.name.as_str(), parts));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        writes
     }
 
     pub(super) fn source(&self, module: usize) -> &'p Source {
@@ -137,6 +184,9 @@ impl<'p> World<'p> {
         let Some(steps) = steps.checked_sub(1) else {
             return Meaning::Unclear;
         };
+        if self.names[module].before_stars.contains(name) && self.is_in_stars(module, name, steps) {
+            return Meaning::Unclear;
+        }
         match self.names[module].get(name) {
             Some(Binding::Value(value)) => {
                 // The binding's own name lives as long as the source.
@@ -155,6 +205,10 @@ impl<'p> World<'p> {
             Some(Binding::Unclear) => Meaning::Unclear,
             None => self.through_stars(module, name, steps),
         }
+    }
+
+    pub(super) fn imported_member(&self, module: usize, level: u32, from: &str, original: &str) -> Meaning<'p> {
+        self.imported(module, level, from, original, MOST_STEPS)
     }
 
     fn imported(&self, module: usize, level: u32, from: &str, original: &str, steps: usize) -> Meaning<'p> {
@@ -185,6 +239,14 @@ impl<'p> World<'p> {
             }
         }
         if is_open { Meaning::Unclear } else { Meaning::Builtin(name.to_owned()) }
+    }
+
+    /// Tells whether a name may also come with all the names of a module of the project.
+    fn is_in_stars(&self, module: usize, name: &str, steps: usize) -> bool {
+        self.names[module].stars.iter().any(|(level, from)| {
+            let home = self.program.module(module, *level, from).filter(|home| *home != module);
+            home.is_some_and(|home| !matches!(self.lookup(home, name, steps), Meaning::Builtin(_)))
+        })
     }
 
     fn lookup_member(&self, module: usize, member: &str, steps: usize) -> Meaning<'p> {

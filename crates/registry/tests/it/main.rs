@@ -12,5 +12,7 @@ mod javascript_values;
 mod listing;
 mod processes;
 mod python;
+mod python_changes;
+mod python_declarations;
 mod rude;
 mod support;

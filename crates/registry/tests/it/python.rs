@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Writes files and returns their folder.
-fn project(files: &[(&str, &str)]) -> TempDir {
+pub(crate) fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -21,25 +21,25 @@ fn project(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn read(folder: &TempDir, path: &str) -> Registry {
+pub(crate) fn read(folder: &TempDir, path: &str) -> Registry {
     read_path(&folder.path().join(path), folder.path()).unwrap()
 }
 
 /// Reads a single module.
-fn module(text: &str) -> Registry {
+pub(crate) fn module(text: &str) -> Registry {
     read(&project(&[("m.py", text)]), "m.py")
 }
 
-fn description(registry: &Registry, name: &str) -> Option<String> {
+pub(crate) fn description(registry: &Registry, name: &str) -> Option<String> {
     registry.tool(name).unwrap_or_else(|| panic!("{name} of {:?}", registry.names())).description.clone()
 }
 
-fn unknown(registry: &Registry, name: &str, field: ToolField) -> Option<String> {
+pub(crate) fn unknown(registry: &Registry, name: &str, field: ToolField) -> Option<String> {
     let unknown = registry.tool(name).unwrap().unknown(field)?;
     Some(format!("{} {}", unknown.place, unknown.why))
 }
 
-fn gaps(registry: &Registry) -> Vec<String> {
+pub(crate) fn gaps(registry: &Registry) -> Vec<String> {
     registry.gaps().iter().map(|gap| format!("{:?} {} {}", gap.kind, gap.place, gap.what)).collect()
 }
 
@@ -217,7 +217,7 @@ fn constructors_and_classes() {
 #[case::format("'a {}'.format(1)", "a call of 'format' gives it")]
 #[case::percent("'a %s' % 1", "it is filled in with '%'")]
 #[case::call("make()", "a call of 'make' gives it")]
-#[case::environment("os.environ['X']", "it is a part of something else")]
+#[case::environment("os.environ['X']", "'os.environ['X']' is known only when it is run")]
 #[case::twice("TWICE", "it is not clear what 'TWICE' is")]
 #[case::branch("BRANCH", "it is not clear what 'BRANCH' is")]
 #[case::rebound("REBOUND", "it is not clear what 'REBOUND' is")]
@@ -226,6 +226,8 @@ fn constructors_and_classes() {
 #[case::ternary("'a' if X else 'b'", "a condition gives it")]
 #[case::spec("f'{ONCE:>5}'", "an f-string formats a value")]
 #[case::surrogate(r"'\ud800'", "it has half of a character")]
+#[case::surrogate_between(r"f'{ONCE}\udc00'", "it has half of a character")]
+#[case::before_all_of_a_module("'a' + os.environ['X']", "'os.environ['X']' is known only when it is run")]
 fn what_shows_only_at_run_time_is_unknown(#[case] expression: &str, #[case] why: &str) {
     let text = format!(
         "import os, other\nONCE = 'x'\nTWICE = 'a'\nTWICE = 'b'\nif os: BRANCH = 'a'\nREBOUND = 'a'\nLOOP = LOOP + 'a'\n\
@@ -322,8 +324,11 @@ fn imports_within_the_project_are_followed() {
 #[test]
 fn one_name_for_two_tools() {
     let registry = module("@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'Two.'\n");
-    assert_eq!(description(&registry, "a").as_deref(), Some("One."));
+    assert!(unknown(&registry, "a", ToolField::Description).unwrap().contains("declared again at m.py:4:5"));
     assert_eq!(gaps(&registry), ["Broken m.py:4:5 another tool has the name 'a' too (m.py:2:5)"]);
+    let same = module("@tool\ndef a(): 'One.'\nif X:\n    pass\n@tool(name='a')\ndef b(): 'One.'\n");
+    assert_eq!(description(&same, "a").as_deref(), Some("One."));
+    assert_eq!(gaps(&same), [""; 0]);
     let branches = module("if X:\n    @tool\n    def a(): 'One.'\nelse:\n    @tool\n    def a(): 'Two.'\n");
     assert_eq!(gaps(&branches), [""; 0]);
     assert!(unknown(&branches, "a", ToolField::Description).unwrap().starts_with("m.py:6:9 "));
@@ -384,6 +389,13 @@ fn chain(first: &str, count: usize, line: impl Fn(usize) -> String) -> String {
 #[case::blocks(chain("", 90, |depth| format!("{}if x:\n", " ".repeat(depth - 1))) + &" ".repeat(90) + "pass\n")]
 #[case::doubling(chain("X0 = 'aaaaaaaa'\n", 59, |n| format!("X{n} = X{0} + X{0}\n", n - 1)))]
 #[case::doubling_lists(chain("X0 = ['a']\n", 59, |n| format!("X{n} = [X{0}, X{0}]\n", n - 1)))]
+#[case::open_lists(format!("X = {}\n", "[".repeat(70_000)))]
+#[case::sum_and_error(format!("X = {}'a'\nx = = 1\n", "'a' + ".repeat(100_000)))]
+#[case::patterns(format!("match x:\n    case {}{}: pass\n", "[".repeat(50_000), "]".repeat(50_000)))]
+#[case::own_type("type J = dict[str, J] | list[J] | str\nK = dict[str, 'K'] | list['K'] | tuple['K', ...]\n@tool\ndef g(x: J, y: K): 'd'\n".to_owned())]
+#[case::doubling_types(chain("T0 = int\n", 39, |n| format!("T{n} = tuple[T{0}, T{0}]\n", n - 1)) + "@tool\ndef g(x: T39): 'd'\n")]
+#[case::diamonds(chain("class A0(BaseModel): pass\nclass B0(BaseModel): pass\n", 40, |n| format!("class A{n}(A{0}, B{0}): pass\nclass B{n}(A{0}, B{0}): pass\n", n - 1)) + "@tool\ndef g(x: A28): 'd'\n")]
+#[case::text_bomb(chain("Y0 = 'aaaaaaaa'\n", 18, |n| format!("Y{n} = Y{0} + Y{0}\n", n - 1)) + &format!("X59 = f'{}'\nZ = {{'name': 'z', 'description': ''.join([{1}]), 'input_schema': {{'a': [{1}]}}}}\n", "{Y18}".repeat(4_000), "Y18, ".repeat(4_000)))]
 #[case::circle("A = B\nB = A\nfrom m import A as C\nclass K(K): pass\n".to_owned())]
 #[case::empty(String::new())]
 #[case::nul("X = 1\u{0}\n".to_owned())]
