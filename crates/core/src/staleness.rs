@@ -112,6 +112,7 @@ impl Staleness {
             Staleness::RegistryGrown { current, .. } => ("registrySize", current.to_string()),
             Staleness::MajorVersionChanged { current, .. } => ("toolVersion", format!("\"{current}\"")),
             Staleness::OverlapMapChanged { current, .. } => ("overlapMapVersion", format!("\"{current}\"")),
+            Staleness::DescriptionGone { tool, .. } => return Some(format!("describe '{tool}' again")),
             Staleness::NoRegistry { .. }
             | Staleness::ToolMissing { .. }
             | Staleness::ToolUnseen { .. }
