@@ -40,7 +40,7 @@ use crate::json::RegistryError;
 use crate::source::shown;
 
 /// The stack of a thread that parses and evaluates: enough for the deepest source that is read at all.
-const STACK: usize = 256 * 1024 * 1024;
+const STACK: usize = 512 * 1024 * 1024;
 
 /// Tells whether a file holds source that can be read here, by its name.
 pub(crate) fn is_source(path: &Path) -> bool {

@@ -4,7 +4,7 @@
 //! would use up any stack, and a process cannot survive that. So this walks over the text first, without recursion.
 
 /// Deeper than any source that a person or a generator writes.
-pub(super) const DEEPEST: usize = 5_000;
+pub(super) const DEEPEST: usize = 10_000;
 
 /// Returns an upper bound of the nesting: open brackets, and the words and operators before them in each.
 ///

@@ -159,7 +159,7 @@ const PIECES: &str = "export const let default import * from './any' { } ( ) [ ]
 #[case::ifs("", "if(a)", "")]
 #[case::generics("export const x = ", "<T>", "")]
 fn hostile_nesting_ends_no_process(#[case] start: &str, #[case] open: &str, #[case] close: &str) {
-    for depth in [100, 2_400, 4_900, 1_000_000] {
+    for depth in [100, 2_400, 4_900, 9_900, 1_000_000] {
         let source = format!(
             "export const good = {{ name: 'good', description: 'd' }};\n{start}{}'x'{};\n",
             open.repeat(depth),
@@ -175,7 +175,7 @@ fn hostile_nesting_ends_no_process(#[case] start: &str, #[case] open: &str, #[ca
 #[case::values("t.tsx", "<a>{x}b", "</a>")]
 #[case::lines("t.js", "<a>{x}\nb", "</a>")]
 fn hostile_markup_ends_no_process(#[case] name: &str, #[case] open: &str, #[case] close: &str) {
-    for depth in [100, 4_900, 400_000] {
+    for depth in [100, 4_900, 9_900, 400_000] {
         let source = format!(
             "export const good = {{ name: 'good', description: 'd' }};\nconst x = {}{};\n",
             open.repeat(depth),
@@ -183,6 +183,22 @@ fn hostile_markup_ends_no_process(#[case] name: &str, #[case] open: &str, #[case
         );
         let registry = read(&[(name, &source)]);
         assert!(registry.names() == ["good"] || !registry.gaps().is_empty(), "{depth}");
+    }
+}
+
+#[test]
+fn long_flat_sources_are_read() {
+    let rows: Vec<String> = (0..450).map(|row| format!("  <Row id=\"{row}\">item {row} here</Row>\n")).collect();
+    let members: Vec<String> = (0..2_600).map(|member| format!("  | 'm{member}'\n")).collect();
+    let functions: Vec<String> = (0..2_600).map(|at| format!("function f{at}(a){{return a}} ")).collect();
+    for rest in [
+        format!("export const view = () => <div>\n{}</div>;", rows.concat()),
+        format!("export type U =\n{}", members.concat()),
+        functions.concat(),
+    ] {
+        let source = format!("export const good = {{ name: 'good', description: 'd' }};\n{rest}\n");
+        let registry = read(&[("t.tsx", &source)]);
+        assert_eq!((registry.names(), unknown(&registry)), (vec!["good"], String::new()));
     }
 }
 
