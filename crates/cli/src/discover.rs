@@ -70,11 +70,12 @@ fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> 
         let full = here.join(path);
         if full.is_dir() {
             walker.folder(&full)?;
+        } else if is_archive(&full) && wanted == Wanted::Archives {
+            walker.add(&full);
         } else if own_file(&full, settings).is_some() {
-            // Passed over: a shell's glob names all files of a folder.
+            // Passed over: a shell's `evals/*.json` names all files of a folder.
         } else if full.is_file() {
-            // A shell's `evals/*.json` names archives too.
-            if is_archive(&full) == (wanted == Wanted::Archives) {
+            if wanted == Wanted::EvalFiles {
                 walker.add(&full);
             }
         } else if is_glob(path) {
@@ -87,7 +88,7 @@ fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> 
     }
     let own = paths.iter().find_map(|path| Some((path, own_file(&here.join(path), settings)?)));
     match own {
-        Some((path, what)) if walker.found.is_empty() => {
+        Some((path, what)) if wanted == Wanted::EvalFiles && walker.found.is_empty() => {
             Err(Failure::invalid(format!("{} is {what}, not an eval file", path.display())))
         }
         _ => Ok(walker.found),
@@ -96,13 +97,12 @@ fn walk(paths: &[PathBuf], settings: &Settings, here: &Path, wanted: Wanted) -> 
 
 /// Says what a file is that lies beside eval files and is none.
 fn own_file(path: &Path, settings: &Settings) -> Option<&'static str> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     if *path == settings.overlap_map.path {
         Some("the overlap map")
     } else if *path == lock_path(None, settings) {
         Some("the tool lock")
     } else {
-        name.ends_with(".archived.json").then_some("an archive of regression cases")
+        is_archive(path).then_some("an archive of regression cases")
     }
 }
 

@@ -59,7 +59,7 @@ fn what_was_confused_is_proposed_first_with_its_counts() {
 fn files_that_are_no_eval_files_are_passed_over() {
     let project = with_tools()
         .file("evals/a.golden.json", json!([case("gs-a-001", "a", json!({"toolsCalled": ["get_climate"]}))]))
-        .file("evals/a.regression.archived.json", json!({"cases": []}));
+        .file("evals/a.regression.archived.json", json!({"archived": []}));
     project.run(["overlap", "add", "get_weather", "get_climate"]);
     project.run(["tools", "lock"]);
     let own = ["evals/overlap-map.json", "evals/tools.lock.json", "evals/a.regression.archived.json"];
