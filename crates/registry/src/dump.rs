@@ -111,9 +111,30 @@ fn in_output(error: &RegistryError, text: &str) -> String {
         return said;
     }
     // Something else than the list came first, and its words say what.
-    let words: String = text.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
-    let words: String = words.chars().filter(|letter| !letter.is_control()).take(60).collect();
-    format!("{said}; it begins with '{words}'")
+    // Whole words only, so that a secret among them is still known as one.
+    let mut words = String::new();
+    for word in text.split_whitespace().take_while(|word| word.len() < 60) {
+        if words.len() + word.len() > 60 {
+            break;
+        }
+        words = if words.is_empty() { word.to_owned() } else { format!("{words} {word}") };
+    }
+    if words.is_empty() { said } else { format!("{said}; it begins with '{words}'") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_before_the_list_is_quoted() {
+        let text = "Loading the tools of the agent, please wait\n[]";
+        let error = read_json(text, "").expect_err("noise");
+        let said = in_output(&error, text);
+        assert!(said.ends_with("; it begins with 'Loading the tools of the agent, please wait []'"), "{said}");
+        let error = read_json("[1", "").expect_err("cut");
+        assert!(!in_output(&error, "[1").contains("begins with"));
+    }
 }
 
 async fn read_all(mut from: impl AsyncRead + Unpin) -> Result<Vec<u8>, String> {

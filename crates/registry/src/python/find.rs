@@ -194,7 +194,9 @@ impl Finder<'_, '_> {
             },
             _ => Vec::new(),
         };
-        targets.into_iter().for_each(|target| self.hold_target(target, 0));
+        for target in targets {
+            self.hold_target(target, 0);
+        }
     }
 
     fn hold_target(&mut self, target: &Expr, depth: usize) {
@@ -317,7 +319,7 @@ impl Finder<'_, '_> {
             let holders = [(owner, function.name.to_string())];
             let outermost =
                 function.decorator_list.iter().find(|other| std::ptr::eq(&raw const other.expression, decorator));
-            let at = outermost.map_or(function.name.start(), |decorator| decorator.start());
+            let at = outermost.map_or(function.name.start(), Ranged::start);
             self.add_held(spot(self.module, at), made, &holders);
         }
     }

@@ -133,14 +133,7 @@ impl World<'_> {
         };
         let is_given = given.is_some();
         self.describe(&mut made, tool, framework, given, flag("parse_docstring", true));
-        let forget = |made: &mut Tool, field: ToolField, spot: super::program::Spot, why: &str| {
-            made.unknown.retain(|unknown| unknown.field != field);
-            match field {
-                ToolField::Description => made.description = None,
-                _ => made.input_schema = None,
-            }
-            self.unknown(made, field, spot, why);
-        };
+        let forget = |made: &mut Tool, field, spot, why: &str| self.forget(made, field, spot, why);
         if let Some((spot, why)) = why_before.as_ref().filter(|_| !is_given) {
             forget(&mut made, ToolField::Description, *spot, why);
         }
@@ -187,6 +180,16 @@ impl World<'_> {
             }
         }
         Ok(made)
+    }
+
+    /// Takes away a description or schema that may be another one in the end.
+    fn forget(&self, tool: &mut Tool, field: ToolField, spot: super::program::Spot, why: &str) {
+        tool.unknown.retain(|unknown| unknown.field != field);
+        match field {
+            ToolField::Description => tool.description = None,
+            _ => tool.input_schema = None,
+        }
+        self.unknown(tool, field, spot, why);
     }
 
     /// Returns a tool that has nothing but its name and place.

@@ -130,8 +130,9 @@ mod tests {
     }
 
     proptest! {
+        /// Not so with the separators of old terminals: the compiler does not take them for white space.
         #[test]
-        fn what_is_clean_stays(text in "[a \t\né\u{1f}]{0,30}") {
+        fn what_is_clean_stays(text in "[a \t\né]{0,30}") {
             let clean = clean_doc(&text);
             prop_assert_eq!(&clean_doc(&compiled_doc(&text)), &clean);
             prop_assert_eq!(dedent(&dedent(&text)), dedent(&text));
