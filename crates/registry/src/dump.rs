@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::registry::{Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, Registry, Tool, ToolPlace};
 use karat_core::source::{ObjectReader, Path as ValuePath, Problems, read_positive_count, read_strings};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,19 +88,53 @@ impl RegistryCommand {
             None => return Err(fails("it closed its output and did not end".to_owned(), said)),
         }
         let text = String::from_utf8(written).map_err(|_| fails("its output is not UTF-8".to_owned(), said.clone()))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if text.trim().is_empty() {
             return Err(fails("it wrote nothing to stdout".to_owned(), said));
         }
-        let read = read_json(&text, "").map_err(|error| fails(in_output(&error), said))?;
+        let read = read_json(text, "").map_err(|error| fails(in_output(&error, text), said))?;
         // Where in its output something stood is of no use to anybody.
         let place = ToolPlace { source: format!("command:{}", shell_words::join(&self.command)), position: None };
         let placed = |tool: &Tool| Tool { place: Some(place.clone()), description_place: None, ..tool.clone() };
-        Ok(Registry::of(read.tools().iter().map(placed)))
+        let mut registry = Registry::of(read.tools().iter().map(placed));
+        for gap in read.gaps() {
+            registry.add_gap(Gap { place: place.clone(), ..gap.clone() });
+        }
+        Ok(registry)
     }
 }
 
-fn in_output(error: &RegistryError) -> String {
-    format!("its output cannot be read: {error}")
+fn in_output(error: &RegistryError, text: &str) -> String {
+    let said = format!("its output cannot be read: {error}");
+    let begins_as_json = text.trim_start().starts_with(['[', '{']);
+    if !matches!(error, RegistryError::Syntax { .. }) || begins_as_json {
+        return said;
+    }
+    // Something else than the list came first, and its words say what.
+    // Whole words only, so that a secret among them is still known as one.
+    let mut words = String::new();
+    for word in text.split_whitespace().take_while(|word| word.len() < 60) {
+        if words.len() + word.len() > 60 {
+            break;
+        }
+        words = if words.is_empty() { word.to_owned() } else { format!("{words} {word}") };
+    }
+    if words.is_empty() { said } else { format!("{said}; it begins with '{words}'") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_before_the_list_is_quoted() {
+        let text = "Loading the tools of the agent, please wait\n[]";
+        let error = read_json(text, "").expect_err("noise");
+        let said = in_output(&error, text);
+        assert!(said.ends_with("; it begins with 'Loading the tools of the agent, please wait []'"), "{said}");
+        let error = read_json("[1", "").expect_err("cut");
+        assert!(!in_output(&error, "[1").contains("begins with"));
+    }
 }
 
 async fn read_all(mut from: impl AsyncRead + Unpin) -> Result<Vec<u8>, String> {

@@ -1,6 +1,6 @@
 //! Tool lists as JSON: our own shape, `OpenAI`'s, Anthropic's, and MCP's `tools/list`.
 
-use karat_core::registry::{Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
 use karat_core::source::{Position, locate_values, parse, type_name};
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ pub enum RegistryError {
     File(String),
     #[error(
         "{path} is no kind of file that karat reads tools from: a tool list (.json), a Python module (.py), a \
-         JavaScript or TypeScript barrel (.ts, .js, …), or a folder of them"
+         JavaScript or TypeScript barrel (.ts, .js, …), or a folder of Python modules and *.tool.ts, *.tool.js, … files"
     )]
     NoKind { path: String },
     #[error("the folder {path} has nothing to read tools from: looked for *.py and *.tool.ts, *.tool.js, …")]
@@ -42,6 +42,11 @@ pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
     for (index, (entry, (place, description_place))) in list.iter().zip(places).enumerate() {
         let position = place.position;
         let fails = |what: String| RegistryError::Tool { number: index + 1, what, position };
+        if let Some(kind) = provided(entry) {
+            let what = format!("a tool of the provider's own, '{kind}', which says nothing about itself");
+            registry.add_gap(Gap { kind: GapKind::Unknown, place, what });
+            continue;
+        }
         let mut tool = read_tool(entry).map_err(fails)?;
         tool.description_place = description_place.filter(|_| tool.description.is_some());
         tool.place = Some(place);
@@ -50,6 +55,13 @@ pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
             .map_err(|first| fails(format!("has the name '{}', which another tool has too", first.name)))?;
     }
     Ok(registry)
+}
+
+/// Returns the type of an entry that stands for a tool which the model's provider has itself, as in
+/// `{"type": "web_search_preview"}`.
+fn provided(entry: &Value) -> Option<&str> {
+    let is_named = entry.get("name").is_some() || entry.get("function").is_some();
+    entry.get("type")?.as_str().filter(|kind| *kind != "function" && !is_named)
 }
 
 /// Finds the list: bare, under `tools`, or in the answer of an MCP server.
@@ -173,6 +185,16 @@ mod tests {
     )]
     fn what_is_wrong_is_said(#[case] text: &str, #[case] message: &str) {
         assert_eq!(read_json(text, "tools.json").expect_err("invalid").to_string(), message);
+    }
+
+    #[test]
+    fn a_tool_of_the_provider_is_a_gap_and_costs_no_other() {
+        let text = r#"[{"type": "web_search_preview"}, {"type": "function", "name": "a"}]"#;
+        let registry = read_json(text, "t.json").expect("reads");
+        assert_eq!(registry.names(), ["a"]);
+        let [gap] = registry.gaps() else { panic!("one gap") };
+        assert_eq!((gap.kind, gap.place.to_string().as_str()), (GapKind::Unknown, "t.json:1:2"));
+        assert!(gap.what.contains("web_search_preview"), "{}", gap.what);
     }
 
     #[test]

@@ -89,9 +89,13 @@ impl<'p> Changes<'p> {
     pub(super) fn of(body: &'p [Stmt]) -> Self {
         let mut changes = Self::default();
         let mut binder = Binder { changes: &mut changes, scope: MODULE, in_class: false, depth: 0 };
-        body.iter().for_each(|statement| binder.visit_stmt(statement));
+        for statement in body {
+            binder.visit_stmt(statement);
+        }
         let mut tracer = Tracer { changes: &mut changes, scopes: Vec::new(), flows: Vec::new(), depth: 0 };
-        body.iter().for_each(|statement| tracer.visit_stmt(statement));
+        for statement in body {
+            tracer.visit_stmt(statement);
+        }
         let flows = std::mem::take(&mut tracer.flows);
         changes.spread(&flows);
         changes
@@ -198,7 +202,9 @@ impl<'p> Binder<'_, 'p> {
         (self.scope, self.in_class) = (id, is_class);
         if self.depth < DEEPEST {
             self.depth += 1;
-            body.iter().for_each(|statement| self.visit_stmt(statement));
+            for statement in body {
+                self.visit_stmt(statement);
+            }
             self.depth -= 1;
         }
         (self.scope, self.in_class) = outer;
@@ -314,6 +320,20 @@ fn chain(expression: &Expr) -> Option<Chain<'_>> {
     Some(Chain { root, first, part, ends_in_text, is_bare: links.is_empty() })
 }
 
+/// Returns what `T.update(…)` sets.
+fn updated(call: &ExprCall) -> Parts {
+    let of_key = |key: &str| part_of(key).unwrap_or(FOREIGN);
+    let named = call.arguments.keywords.iter().map(|keyword| keyword.arg.as_ref().map_or(ALL, |key| of_key(key)));
+    let given = call.arguments.args.iter().map(|argument| match argument {
+        Expr::Dict(dict) => dict.items.iter().fold(0, |parts, item| {
+            let key = item.key.as_ref().and_then(|key| key.as_string_literal_expr());
+            parts | key.map_or(ALL, |key| of_key(key.value.to_str()))
+        }),
+        _ => ALL,
+    });
+    named.chain(given).fold(0, |parts, more| parts | more)
+}
+
 impl<'p> Tracer<'_, 'p> {
     /// Returns whose value a chain is part of: a name, or a name of the class around for `self.name`.
     fn owned(&self, chain: &Chain<'p>) -> Owned<'p> {
@@ -351,8 +371,9 @@ impl<'p> Tracer<'_, 'p> {
             match chain.part {
                 None => {
                     self.changes.touched.insert(owned);
-                    let arguments: Vec<&'p Expr> = call.arguments.args.iter().collect();
-                    arguments.into_iter().for_each(|argument| self.flows_from(owned, argument, None, 0));
+                    for argument in &call.arguments.args {
+                        self.flows_from(owned, argument, None, 0);
+                    }
                 }
                 // What grows is a part of a tool: `T["input_schema"]["required"].append("q")`
                 Some(part) => self.write(owned, part),
@@ -360,7 +381,7 @@ impl<'p> Tracer<'_, 'p> {
             return;
         }
         let keys = match method {
-            "update" => self.updated(call),
+            "update" => updated(call),
             "pop" | "setdefault" => call
                 .arguments
                 .args
@@ -370,20 +391,6 @@ impl<'p> Tracer<'_, 'p> {
             _ => ALL,
         };
         self.write(owned, chain.part.unwrap_or(keys));
-    }
-
-    /// Returns what `T.update(…)` sets.
-    fn updated(&self, call: &'p ExprCall) -> Parts {
-        let of_key = |key: &str| part_of(key).unwrap_or(FOREIGN);
-        let named = call.arguments.keywords.iter().map(|keyword| keyword.arg.as_ref().map_or(ALL, |key| of_key(key)));
-        let given = call.arguments.args.iter().map(|argument| match argument {
-            Expr::Dict(dict) => dict.items.iter().fold(0, |parts, item| {
-                let key = item.key.as_ref().and_then(|key| key.as_string_literal_expr());
-                parts | key.map_or(ALL, |key| of_key(key.value.to_str()))
-            }),
-            _ => ALL,
-        });
-        named.chain(given).fold(0, |parts, more| parts | more)
     }
 
     /// Takes note that a name now holds what an expression holds.
@@ -424,10 +431,8 @@ impl<'p> Tracer<'_, 'p> {
             Expr::ListComp(list) => self.flows_from(to, &list.elt, only, depth + 1),
             Expr::Generator(list) => self.flows_from(to, &list.elt, only, depth + 1),
             Expr::DictComp(dict) => self.flows_from(to, &dict.value, only, depth + 1),
-            Expr::Call(call) => {
-                if call.func.as_name_expr().is_some_and(|name| PASSING.contains(&name.id.as_str())) {
-                    call.arguments.args.iter().for_each(|item| self.flows_from(to, item, only, depth + 1));
-                }
+            Expr::Call(call) if call.func.as_name_expr().is_some_and(|name| PASSING.contains(&name.id.as_str())) => {
+                call.arguments.args.iter().for_each(|item| self.flows_from(to, item, only, depth + 1));
             }
             _ => {}
         }
@@ -465,7 +470,9 @@ impl<'p> Tracer<'_, 'p> {
         if self.depth < DEEPEST {
             self.depth += 1;
             self.scopes.push((id, is_class));
-            body.iter().for_each(|statement| self.visit_stmt(statement));
+            for statement in body {
+                self.visit_stmt(statement);
+            }
             self.scopes.pop();
             self.depth -= 1;
         }

@@ -7,7 +7,7 @@ use ruff_text_size::Ranged;
 use super::data::{Data, Datum, Hole};
 use super::framework::Framework;
 use super::function::ToolFunction;
-use super::program::spot;
+use super::program::{Spot, spot};
 use super::world::{Locals, Meaning, Scope, World};
 
 /// Keys under which a schema stands.
@@ -60,8 +60,7 @@ fn positions(framework: Framework, class: &str, method: Option<&str>) -> (&'stat
         (Framework::LangChain, "Tool", None) => (&["name", "func", "description"], true),
         (Framework::LangChain, "Tool", Some(_)) => (&["func", "name", "description"], true),
         (Framework::LangChain, "StructuredTool", Some(_)) => (&["func", "coroutine", "name", "description"], true),
-        (Framework::FastMcp, _, Some(_)) => (&["func", "name", "title", "description"], true),
-        (Framework::Mcp, _, Some(_)) => (&["func", "name", "title", "description"], true),
+        (Framework::FastMcp | Framework::Mcp, _, Some(_)) => (&["func", "name", "title", "description"], true),
         _ => (&["func"], false),
     }
 }
@@ -204,15 +203,9 @@ impl World<'_> {
         };
         self.texts(&mut tool, &keywords);
         let makes_of_function = method.is_some() || framework == Framework::PydanticAi;
-        if method == Some("from_defaults") && tool.description.take().is_none() {
-            self.unknown(
-                &mut tool,
-                ToolField::Description,
-                at,
-                "the library writes the signature before the docstring",
-            );
-        } else if method == Some("from_defaults") {
-            tool.description = keywords.entry("description").as_ref().and_then(Datum::text).map(str::to_owned);
+        if method == Some("from_defaults") && tool.description.is_none() {
+            let why = "the library writes the signature before the docstring";
+            self.unknown(&mut tool, ToolField::Description, at, why);
         }
         if keywords.entry("prepare").is_some() {
             self.unknown(&mut tool, ToolField::Description, at, "'prepare' may change it");
@@ -232,12 +225,7 @@ impl World<'_> {
         match (schema, function) {
             (Some(schema), _) => {
                 self.given_schema(&mut tool, scope, &schema.value, framework);
-                let is_open =
-                    keywords.entry("strict_json_schema").is_some_and(|strict| strict.data == Data::Bool(false));
-                if framework == Framework::OpenAiAgents && !is_open && !is_strict(tool.input_schema.as_ref()) {
-                    let why = "the library rewrites it for its strict mode";
-                    self.unknown(&mut tool, ToolField::InputSchema, at, why);
-                }
+                self.note_strict_mode(&mut tool, &keywords, framework, at);
             }
             (None, Some(function)) if makes_of_function => {
                 let takes_context = keywords.entry("takes_ctx").is_some_and(|takes| takes.data == Data::Bool(true));
@@ -253,6 +241,14 @@ impl World<'_> {
             }
         }
         Some(Ok(tool))
+    }
+
+    /// Takes note where the Agents SDK closes a schema that is given, which it does unless it is told not to.
+    fn note_strict_mode(&self, tool: &mut Tool, keywords: &Datum, framework: Framework, at: Spot) {
+        let is_open = keywords.entry("strict_json_schema").is_some_and(|strict| strict.data == Data::Bool(false));
+        if framework == Framework::OpenAiAgents && !is_open && !is_strict(tool.input_schema.as_ref()) {
+            self.unknown(tool, ToolField::InputSchema, at, "the library rewrites it for its strict mode");
+        }
     }
 
     /// Returns the library's class that a class of the project stands on, if it is one of a tool.

@@ -50,6 +50,7 @@ impl World<'_> {
             in_class: false,
             conditions: 0,
             depth: 0,
+            remade: Vec::new(),
             is_cut: false,
             found: Vec::new(),
         };
@@ -57,6 +58,14 @@ impl World<'_> {
         for statement in body {
             finder.symbol = symbol_of(statement);
             finder.visit_stmt(statement);
+        }
+        for (class, parts) in std::mem::take(&mut finder.remade) {
+            let place = self.program.place(class);
+            for found in finder.found.iter_mut().filter(|found| found.spot == class) {
+                if let Ok(tool) = &mut found.tool {
+                    forget(tool, parts, &place, "the tool is made with another one");
+                }
+            }
         }
         if finder.is_cut {
             let what = "a part is nested too deeply to be read".to_owned();
@@ -137,6 +146,8 @@ struct Finder<'w, 'p> {
     in_class: bool,
     conditions: usize,
     depth: usize,
+    /// Classes of tools that are made with other texts than their own, and which.
+    remade: Vec<(Spot, Parts)>,
     /// Something was too deep to be looked at.
     is_cut: bool,
     found: Vec<Found>,
@@ -183,7 +194,9 @@ impl Finder<'_, '_> {
             },
             _ => Vec::new(),
         };
-        targets.into_iter().for_each(|target| self.hold_target(target, 0));
+        for target in targets {
+            self.hold_target(target, 0);
+        }
     }
 
     fn hold_target(&mut self, target: &Expr, depth: usize) {
@@ -262,13 +275,20 @@ impl Finder<'_, '_> {
                 tools.is_some_and(|tools| tools.elts.iter().any(is_function)).then_some("a list of functions")
             }
         };
+        let mut remade = None;
         let what = what.or_else(|| {
             let Meaning::Class { module, class } = self.world.meaning(scope, &call.func) else { return None };
-            let changes = ["name", "description", "args_schema"];
-            let is_changed = changes.iter().any(|key| call.arguments.find_keyword(key).is_some());
-            let is_tool = is_changed && self.world.tool_class(Scope::of_module(module), class).is_some();
+            let changes = [("name", NAME), ("description", DESCRIPTION), ("args_schema", SCHEMA)];
+            let given = changes.iter().filter(|(key, _)| call.arguments.find_keyword(key).is_some());
+            let parts = given.fold(0, |parts, (_, part)| parts | part);
+            let is_tool = parts != 0 && self.world.tool_class(Scope::of_module(module), class).is_some();
+            if is_tool && module == self.module && parts & NAME == 0 {
+                remade = Some((spot(module, class.name.start()), parts));
+                return None;
+            }
             is_tool.then_some("a class with other texts")
         });
+        self.remade.extend(remade);
         if let Some(what) = what {
             let hole = Hole { spot: spot(self.module, call.start()), why: format!("{what} makes it") };
             let gap = self.world.nameless(&hole);
@@ -277,6 +297,16 @@ impl Finder<'_, '_> {
     }
 
     fn dictionary(&self, expression: &Expr) -> Option<Result<Tool, Gap>> {
+        // What cannot be a tool is not worth a closer look: dictionaries may stand in each other many times.
+        let may_be_name = |key: Option<&Expr>| match key {
+            Some(Expr::StringLiteral(key)) => matches!(key.value.to_str(), "name" | "function"),
+            _ => true,
+        };
+        if let Expr::Dict(dict) = expression
+            && !dict.items.iter().any(|item| may_be_name(item.key.as_ref()))
+        {
+            return None;
+        }
         let datum = self.world.evaluate(self.scope(), expression);
         is_tool(&datum, self.is_called_tool()).then(|| self.world.dictionary(&datum))
     }
@@ -289,7 +319,7 @@ impl Finder<'_, '_> {
             let holders = [(owner, function.name.to_string())];
             let outermost =
                 function.decorator_list.iter().find(|other| std::ptr::eq(&raw const other.expression, decorator));
-            let at = outermost.map_or(function.name.start(), |decorator| decorator.start());
+            let at = outermost.map_or(function.name.start(), Ranged::start);
             self.add_held(spot(self.module, at), made, &holders);
         }
     }

@@ -71,7 +71,8 @@ impl World<'_> {
                 let range = function.range();
                 let text = self.source(module).text.get(range.start().to_usize()..range.end().to_usize());
                 let text = text.unwrap_or_default();
-                text.contains("wraps(") && !REWRITING.iter().any(|rewriting| text.contains(rewriting))
+                (text.contains("@wraps(") || text.contains("@functools.wraps("))
+                    && !REWRITING.iter().any(|rewriting| text.contains(rewriting))
             }
             _ => false,
         }
@@ -132,14 +133,7 @@ impl World<'_> {
         };
         let is_given = given.is_some();
         self.describe(&mut made, tool, framework, given, flag("parse_docstring", true));
-        let forget = |made: &mut Tool, field: ToolField, spot: super::program::Spot, why: &str| {
-            made.unknown.retain(|unknown| unknown.field != field);
-            match field {
-                ToolField::Description => made.description = None,
-                _ => made.input_schema = None,
-            }
-            self.unknown(made, field, spot, why);
-        };
+        let forget = |made: &mut Tool, field, spot, why: &str| self.forget(made, field, spot, why);
         if let Some((spot, why)) = why_before.as_ref().filter(|_| !is_given) {
             forget(&mut made, ToolField::Description, *spot, why);
         }
@@ -186,6 +180,16 @@ impl World<'_> {
             }
         }
         Ok(made)
+    }
+
+    /// Takes away a description or schema that may be another one in the end.
+    fn forget(&self, tool: &mut Tool, field: ToolField, spot: super::program::Spot, why: &str) {
+        tool.unknown.retain(|unknown| unknown.field != field);
+        match field {
+            ToolField::Description => tool.description = None,
+            _ => tool.input_schema = None,
+        }
+        self.unknown(tool, field, spot, why);
     }
 
     /// Returns a tool that has nothing but its name and place.
@@ -255,7 +259,6 @@ impl World<'_> {
     pub(super) fn given_schema(&self, tool: &mut Tool, scope: Scope<'_>, schema: &Expr, framework: Framework) {
         let at = spot(scope.module, schema.start());
         let mut holes = Vec::new();
-        let schema_expression = schema;
         // `Model.model_json_schema()` is as good as the model.
         let named = match schema {
             Expr::Call(call) if call.arguments.is_empty() => match &*call.func {
@@ -267,10 +270,7 @@ impl World<'_> {
         if let Meaning::Class { module, class } = self.meaning(scope, named) {
             let mut writer = SchemaWriter::new(self, framework);
             match writer.of_model(module, class) {
-                Some(mut schema) => {
-                    if framework == Framework::LangChain && std::ptr::eq(named, schema_expression) {
-                        schema.shift_remove("description");
-                    }
+                Some(schema) => {
                     tool.input_schema = Some(writer.finish(schema));
                 }
                 None => writer.hole(at, format!("what the class '{}' is as JSON is not known", class.name)),
@@ -285,6 +285,10 @@ impl World<'_> {
             if tool.input_schema.is_none() && holes.is_empty() {
                 holes.push(Hole { spot: at, why: "it is no schema".to_owned() });
             }
+        }
+        if let (Framework::LangChain, Some(Value::Object(schema))) = (framework, &mut tool.input_schema) {
+            // It shows the tool's own description alone.
+            schema.shift_remove("description");
         }
         self.note_holes(tool, &holes);
     }

@@ -64,10 +64,9 @@ impl SchemaWriter<'_, '_> {
         let mut schema = Map::new();
         if kind == Kind::Enum {
             let is_plain = |statement: &Stmt| match statement {
-                Stmt::AnnAssign(_) => false,
                 Stmt::FunctionDef(function) => !matches!(function.name.as_str(), "__new__" | "__init__"),
                 Stmt::Assign(assign) => assign.targets.iter().all(Expr::is_name_expr),
-                Stmt::If(_) | Stmt::For(_) | Stmt::Try(_) | Stmt::With(_) => false,
+                Stmt::AnnAssign(_) | Stmt::If(_) | Stmt::For(_) | Stmt::Try(_) | Stmt::With(_) => false,
                 _ => true,
             };
             if !class.body.iter().all(is_plain) {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     proptest! {
-        // Of white space other than blanks, a compiled docstring keeps more.
+        /// Not so with the separators of old terminals: the compiler does not take them for white space.
         #[test]
         fn what_is_clean_stays(text in "[a \t\né]{0,30}") {
             let clean = clean_doc(&text);

@@ -41,7 +41,7 @@ fn names_by_position(#[case] text: &str, #[case] name: &str, #[case] given: &str
     "from autogen_core.tools import FunctionTool\ndef p(t: str): 'P.'\nt = FunctionTool(p, description='x')"
 )]
 #[case::pydantic("import openai\nT = openai.pydantic_function_tool(M)")]
-#[case::instance("from x import BaseTool\nclass H(BaseTool):\n    name: str = 'h'\nT = H(description='Other.')")]
+#[case::remade("from x import BaseTool\nclass H(BaseTool):\n    name: str = 'h'\nT = H(name='other')")]
 fn what_cannot_be_named_is_a_gap(#[case] text: &str) {
     let registry = module(text);
     assert_eq!(gaps(&registry).len(), 1, "{:?} {:?}", gaps(&registry), registry.names());
@@ -67,12 +67,14 @@ fn classes_that_are_tools() {
          class G(Base):\n    name: str = 'g'\n    description: str = 'G.'\n\
          class H(BaseTool):\n    name: str = 'h'\n    description: str = 'One.'\n    description: str = 'Two.'\n\
          class I(BaseTool):\n    D = 'class'\n    name: str = 'i'\n    description: str = D\n\
-         class J(BaseTool):\n    name: str = 'j'\n    description: str = 'J.'\n    def __init__(self):\n        self.description = 'K.'\n",
+         class J(BaseTool):\n    name: str = 'j'\n    description: str = 'J.'\n    def __init__(self):\n        self.description = 'K.'\n\
+         class L(BaseTool):\n    name: str = 'l'\n    description: str = 'L.'\nl = L(description='M.')\n",
     );
     assert_eq!(description(&registry, "g").as_deref(), Some("G."));
     assert_eq!(description(&registry, "h").as_deref(), Some("Two."));
     assert!(unknown(&registry, "i", ToolField::Description).is_some());
     assert!(unknown(&registry, "j", ToolField::Description).is_some());
+    assert!(unknown(&registry, "l", ToolField::Description).is_some());
 }
 
 #[rstest]
