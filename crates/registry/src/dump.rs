@@ -122,6 +122,18 @@ fn in_output(error: &RegistryError, text: &str) -> String {
     if words.is_empty() { said } else { format!("{said}; it begins with '{words}'") }
 }
 
+async fn read_all(mut from: impl AsyncRead + Unpin) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    loop {
+        match from.read_buf(&mut out).await {
+            Ok(0) => return Ok(out),
+            Ok(_) if out.len() > MOST_BYTES => return Err(format!("it wrote more than {} MB", MOST_BYTES >> 20)),
+            Ok(_) => {}
+            Err(error) => return Err(format!("its output cannot be read: {error}")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,17 +146,5 @@ mod tests {
         assert!(said.ends_with("; it begins with 'Loading the tools of the agent, please wait []'"), "{said}");
         let error = read_json("[1", "").expect_err("cut");
         assert!(!in_output(&error, "[1").contains("begins with"));
-    }
-}
-
-async fn read_all(mut from: impl AsyncRead + Unpin) -> Result<Vec<u8>, String> {
-    let mut out = Vec::new();
-    loop {
-        match from.read_buf(&mut out).await {
-            Ok(0) => return Ok(out),
-            Ok(_) if out.len() > MOST_BYTES => return Err(format!("it wrote more than {} MB", MOST_BYTES >> 20)),
-            Ok(_) => {}
-            Err(error) => return Err(format!("its output cannot be read: {error}")),
-        }
     }
 }
