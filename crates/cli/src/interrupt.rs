@@ -43,13 +43,19 @@ impl Interrupts {
     }
 }
 
-/// Ends the program when it is asked to stop; for one that has nothing to finish.
-pub(crate) fn end_when_asked(runtime: &Runtime) {
-    let interrupts = Interrupts::listen(runtime);
+/// Makes a runtime that ends the program when it is asked to stop; for a verb that has nothing to finish, which keeps
+/// it as long as it works.
+pub(crate) fn runtime_that_ends() -> Result<Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    let interrupts = Interrupts::listen(&runtime);
     runtime.spawn(async move {
         interrupts.asked().await;
         end_at_once();
     });
+    Ok(runtime)
 }
 
 fn end_at_once() {

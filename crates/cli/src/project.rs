@@ -1,11 +1,12 @@
 //! The project that a verb works on: its settings and what is known of its tools.
 
 use karat_core::registry::{Gap, GapKind, Registry};
+use tokio::runtime::Runtime;
 
 use crate::args::ConfigArgs;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::interrupt::end_when_asked;
+use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::registry::list_tools;
 use crate::settings::Settings;
@@ -13,19 +14,17 @@ use crate::settings::Settings;
 pub(crate) struct Project {
     pub(crate) settings: Settings,
     pub(crate) registry: Option<Registry>,
+    /// Listens for Ctrl-C as long as the verb works.
+    _runtime: Runtime,
 }
 
 impl Project {
     /// Resolves the settings and reads the tools, from wherever they are; says which of their parts are broken.
     pub(crate) fn open(args: &ConfigArgs, environment: &Environment, printer: &Printer) -> Result<Self, Failure> {
         let mut settings = Settings::resolve(args, &[], environment, printer)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-        end_when_asked(&runtime);
+        let runtime = runtime_that_ends()?;
         let registry = runtime.block_on(list_tools(&mut settings, printer))?;
-        let project = Self { settings, registry };
+        let project = Self { settings, registry, _runtime: runtime };
         project.broken().for_each(|gap| printer.warn_of_gap(gap));
         Ok(project)
     }

@@ -28,4 +28,4 @@ pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::ResultFileReporter;
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
-pub use tools::{changes_text, tool_list_text, tools_diff_text};
+pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};

@@ -25,7 +25,7 @@ use crate::config::ToolExecutor;
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::interrupt::end_when_asked;
+use crate::interrupt::runtime_that_ends;
 use crate::model::is_model;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
@@ -37,11 +37,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
     let found = discover(&args.paths, &settings, &environment.current_dir);
     // With paths of their own, a person means eval files.
     let paths = if args.paths.is_empty() { Ok(found) } else { found.map(Ok) }?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    end_when_asked(&runtime);
+    let runtime = runtime_that_ends()?;
     let registry = runtime.block_on(list_tools(&mut settings, printer))?;
     let paths = eval_paths(paths, registry.as_ref(), printer)?;
     let overlaps = read_overlap_map(&settings.overlap_map, printer)?;

@@ -13,7 +13,7 @@ use crate::confusion::{RunChoice, read_confusion};
 use crate::discover::discover_any;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::interrupt::end_when_asked;
+use crate::interrupt::runtime_that_ends;
 use crate::load::load_all;
 use crate::lock::{lock_path, read_lock};
 use crate::overlap::read_overlap_map;
@@ -50,11 +50,7 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
     let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
     let paths = discover_any(&args.paths, &settings, &environment.current_dir)
         .map_err(|failure| with_requirement_hint(failure, args))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    end_when_asked(&runtime);
+    let runtime = runtime_that_ends()?;
     let registry = runtime.block_on(list_tools(&mut settings, printer))?;
     let Some(registry) = &registry else {
         let missing =

@@ -10,14 +10,15 @@ use karat_core::registry::{GapKind, Registry, Tool};
 use karat_core::source::nearest;
 use karat_core::tool_list::ToolList;
 use karat_report::destination::Destination;
-use karat_report::{changes_text, tool_list_text, tools_diff_text};
+use karat_report::{changes_text, counted, tool_list_text, tools_diff_text};
 use serde::Serialize;
+use tokio::runtime::Runtime;
 
 use crate::args::{ConfigArgs, OutputFormat, ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::interrupt::end_when_asked;
+use crate::interrupt::runtime_that_ends;
 use crate::load::{parse_suite_file, read_bytes};
 use crate::lock::{lock_path, read_lock};
 use crate::printer::Printer;
@@ -37,6 +38,8 @@ pub(crate) fn run(args: &ToolsArgs, environment: &Environment, printer: &Printer
 struct Known {
     settings: Settings,
     registry: Registry,
+    /// Listens for Ctrl-C as long as the verb works.
+    _runtime: Runtime,
 }
 
 impl Known {
@@ -47,11 +50,7 @@ impl Known {
         printer: &Printer,
     ) -> Result<Self, Failure> {
         let mut settings = Settings::resolve(config, paths, environment, printer)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-        end_when_asked(&runtime);
+        let runtime = runtime_that_ends()?;
         let registry = runtime.block_on(list_tools(&mut settings, printer))?;
         let registry = registry.ok_or_else(|| {
             let default = shown(&settings.tool_registry.path, &settings.here);
@@ -62,7 +61,7 @@ impl Known {
         if crate::registry::is_empty(&registry) {
             printer.warn("the tool registry has no tools");
         }
-        Ok(Self { settings, registry })
+        Ok(Self { settings, registry, _runtime: runtime })
     }
 
     /// Says what could not be read, and tells whether somebody has to mend it.
@@ -273,8 +272,4 @@ fn write_lock(lock: &ToolsLock, path: &Path, shown: &str) -> Result<(), Failure>
 
 fn shown(path: &Path, here: &Path) -> String {
     path.strip_prefix(here).unwrap_or(path).display().to_string()
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -7,6 +7,6 @@ pub use change::{changes_text, tools_diff_text};
 pub use list::tool_list_text;
 
 /// Returns a count with its noun.
-fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
 use karat_core::source::{Finding, Place, Position};
-use karat_report::printable;
+use karat_report::{counted, printable};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -248,8 +248,4 @@ impl CheckReport {
             ExitStatus::Success
         }
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
