@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use super::{LOCK_VERSION, LockedField, LockedTool, ToolsLock};
 use crate::source::{
-    Finding, ObjectReader, Path, Problems, SyntaxError, parse, read_array, read_positive_count, read_string, read_word,
-    type_name,
+    Finding, ObjectReader, Path, Problems, parse, read_array, read_positive_count, read_string, read_word, type_name,
 };
 
 /// How long a hash is.
@@ -16,11 +15,7 @@ const HASH_DIGITS: usize = 12;
 impl ToolsLock {
     /// Reads a lock; all that is wrong with it is found at once.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
-            return Err(vec![Finding::syntax("", error)]);
-        };
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = Finding::text_of(bytes)?;
         let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
         let mut problems = Problems::default();
         let lock = read_lock(&value, &Path::Root, &mut problems);

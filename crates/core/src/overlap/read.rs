@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{Cluster, Neighbour, OverlapEntry, OverlapMap, Shape};
 use crate::hash::short_hash;
 use crate::source::{
-    Finding, ObjectReader, Path, Problems, SyntaxError, parse, read_array, read_object_map, read_positive_number,
-    read_string, read_strings,
+    Finding, ObjectReader, Path, Problems, parse, read_array, read_object_map, read_positive_number, read_string,
+    read_strings,
 };
 
 /// Where the file's own schema may be named, for editors.
@@ -15,11 +15,7 @@ pub(super) const SCHEMA: &str = "$schema";
 impl OverlapMap {
     /// Reads a map; all that is wrong with it is found at once.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
-            return Err(vec![Finding::syntax("", error)]);
-        };
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = Finding::text_of(bytes)?;
         let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
         let mut problems = Problems::default();
         let shape = if value.get("tools").is_some_and(Value::is_array) { Shape::List } else { Shape::ByTool };

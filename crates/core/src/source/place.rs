@@ -111,6 +111,15 @@ impl Finding {
         }
     }
 
+    /// Returns the text of a file without its byte order mark; one that is no UTF-8 is a finding.
+    pub fn text_of(bytes: &[u8]) -> Result<&str, Vec<Self>> {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
+            return Err(vec![Self::syntax("", error)]);
+        };
+        Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
+
     pub fn syntax(text: &str, error: SyntaxError) -> Self {
         let end = text[error.offset..].chars().next().map_or(error.offset, |next| error.offset + next.len_utf8());
         Self {
