@@ -14,6 +14,7 @@ pub mod event;
 pub mod exit;
 pub mod gate;
 pub mod hash;
+pub mod judgement;
 pub mod lint;
 pub mod lock;
 pub mod overlap;

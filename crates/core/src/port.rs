@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::assertion::Mode;
 use crate::case::Case;
 use crate::event::RunEvent;
+use crate::judgement::Judgement;
 use crate::trace::{Trace, Usage};
 
 /// A future that can move between threads.
@@ -166,6 +167,13 @@ pub struct ChatReply {
     pub value: Value,
     pub usage: Option<Usage>,
     pub latency_ms: f64,
+}
+
+/// Judges traces by Python functions.
+pub trait EvalFunctions: Send + Sync {
+    /// Runs the function of this name over a trace in the documented shape. Blocks until there is an outcome, which is
+    /// an error where there is no such function.
+    fn judge(&self, name: &str, trace: &Value) -> Judgement;
 }
 
 /// Tells the time.

@@ -1,0 +1,145 @@
+//! What an eval function says of a trace.
+//!
+//! A function that broke has said nothing: that is an error, never a fail.
+
+use std::fmt;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What came of running one eval function over one trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    pub conclusion: Conclusion,
+    pub elapsed: Duration,
+    /// What the function printed; says so at its end when it was cut.
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A verdict, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Conclusion {
+    Verdict { passed: bool, reason: String },
+    Error(EvalError),
+}
+
+/// Why an eval function gave no verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvalError {
+    pub kind: ErrorKind,
+    /// For a person; may have many lines, as a traceback has.
+    pub message: String,
+}
+
+impl EvalError {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EvalError {}
+
+/// What went wrong instead of a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorKind {
+    /// The function, or the trace, is not what it has to be; nothing was run.
+    Validation,
+    /// The function's source is not Python.
+    Syntax,
+    /// It ran longer than it may.
+    Timeout,
+    /// It needed more memory than it may.
+    Memory,
+    /// It raised an exception.
+    Exception,
+    /// It returned something other than `(bool, str)`.
+    Return,
+    /// The sandbox ended it, or broke.
+    Internal,
+}
+
+impl ErrorKind {
+    pub const ALL: [ErrorKind; 7] = [
+        ErrorKind::Validation,
+        ErrorKind::Syntax,
+        ErrorKind::Timeout,
+        ErrorKind::Memory,
+        ErrorKind::Exception,
+        ErrorKind::Return,
+        ErrorKind::Internal,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Validation => "validation",
+            ErrorKind::Syntax => "syntax",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Memory => "memory",
+            ErrorKind::Exception => "exception",
+            ErrorKind::Return => "return",
+            ErrorKind::Internal => "internal",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// What one execution may use. The contract's limits are the largest; less may be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub time: Duration,
+    /// What a function may allocate, beyond what Python itself needs.
+    pub memory_bytes: usize,
+}
+
+impl Limits {
+    /// The largest limits that can be asked for.
+    pub const LARGEST: Limits = Limits { time: Duration::from_secs(5), memory_bytes: 50 << 20 };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::LARGEST
+    }
+}
+
+/// One row of `eval_executions`: what an eval function said of a trace, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "karat eval execution")]
+pub struct Execution {
+    /// The same for the same code over the same trace, so that a program can tell what it has seen.
+    pub id: String,
+    /// The function's name.
+    pub eval_id: String,
+    /// The version in the store; null for a file.
+    pub eval_version: Option<u64>,
+    /// The trace's own id; null when it has none or could not be read.
+    pub trace_id: Option<String>,
+    /// True: passed. False: failed. Null: there is no verdict, and `error` says why.
+    pub result: Option<bool>,
+    pub reason: Option<String>,
+    pub execution_time_ms: u64,
+    pub error: Option<String>,
+    pub error_kind: Option<ErrorKind>,
+    pub stdout: String,
+    pub stderr: String,
+    /// SHA-256 of the function's source, its first twelve hex digits.
+    pub code_hash: String,
+    /// SHA-256 of the Python that ran it, its first twelve hex digits; null when it did not run.
+    pub guest_hash: Option<String>,
+    /// ISO 8601.
+    pub executed_at: String,
+}

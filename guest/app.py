@@ -1,0 +1,218 @@
+"""The Python side of the sandbox: compiles an eval function, runs it over traces, and says what came of it.
+
+Everything here runs inside WebAssembly without any capability. What guards the host is that, and not this file; this
+file sees to it that a function finds the Python that is documented, and that every outcome has its kind.
+"""
+
+import builtins
+import gc
+import io
+import json
+import linecache
+import marshal
+import re
+import struct
+import sys
+import traceback
+import typing
+
+import componentize_py_types  # noqa: F401 - imported lazily by the bindings, when no file can be read any more
+import wit_world
+
+ALLOWED_MODULES = frozenset(("json", "re", "typing"))
+WITHOUT = (
+    "__import__", "breakpoint", "compile", "copyright", "credits", "eval", "exec", "exit", "help", "input", "license",
+    "open", "quit",
+)
+
+FILE_NAME = "<eval>"
+MOST_OUTPUT = 64 * 1024
+MOST_REASON = 64 * 1024
+MOST_ERROR = 8 * 1024
+
+PASSED, FAILED, EXCEPTION, MEMORY, RETURN, SYNTAX, READY = b"P", b"F", b"E", b"M", b"R", b"S", b"Y"
+
+import_module = builtins.__import__
+
+
+def import_allowed(name, globals=None, locals=None, fromlist=(), level=0):
+    if level == 0 and name.partition(".")[0] in ALLOWED_MODULES:
+        return import_module(name, globals, locals, fromlist, level)
+    raise ImportError(f"import of '{name}' is not allowed (allowed: json, re, typing)")
+
+
+BUILTINS = {name: value for name, value in vars(builtins).items() if name not in WITHOUT}
+BUILTINS["__import__"] = import_allowed
+
+
+class Output(io.TextIOBase):
+    """Keeps the beginning of what is printed."""
+
+    def __init__(self):
+        self.begin()
+
+    def begin(self):
+        self.parts = []
+        self.room = MOST_OUTPUT
+        self.is_cut = False
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if self.room > 0:
+            # Of a subclass, only the text counts.
+            self.parts.append(str.__str__(text[: self.room]) if type(text) is str else str.__getitem__(text, slice(self.room)))
+        self.room -= len(text)
+        if self.room < 0:
+            self.is_cut = True
+        return len(text)
+
+    def end(self):
+        if not self.parts:
+            return b""
+        text = to_bytes("".join(self.parts), MOST_OUTPUT)
+        if self.is_cut:
+            text += b"\n[cut after 64 KB]\n"
+        self.begin()
+        return text
+
+
+def to_bytes(text, most):
+    """Returns the text as UTF-8, of which it may not be capable."""
+    return text[:most].encode("utf-8", "replace")[:most]
+
+
+STDOUT = Output()
+STDERR = Output()
+
+pack = struct.Struct("<III").pack
+prepared = None
+function_name = None
+
+
+def frame(kind, text):
+    """An answer: its kind, three lengths, then the text and what was printed."""
+    out, err = STDOUT.end(), STDERR.end()
+    return b"".join((kind, pack(len(text), len(out), len(err)), text, out, err))
+
+
+def told(error):
+    """Returns what Python says of an exception, without this file's part in it."""
+    place = error.__traceback__
+    while place is not None and place.tb_frame.f_code.co_filename != FILE_NAME:
+        place = place.tb_next
+    try:
+        lines = traceback.format_exception(type(error), error, place)
+        summary = "".join(traceback.format_exception_only(error)).strip()
+    except BaseException as second:
+        return f"{type(error).__name__} (and its traceback raised {type(second).__name__})"
+    return summary + "\n" + "".join(lines)[-MOST_ERROR:]
+
+
+def outcome_of(error):
+    if isinstance(error, MemoryError):
+        error.__traceback__ = None
+        return frame(MEMORY, b"")
+    return frame(EXCEPTION, to_bytes(told(error), 2 * MOST_ERROR))
+
+
+class WitWorld(wit_world.WitWorld):
+    def prepare(self, source: str) -> bytes:
+        global prepared, function_name
+        prepared = None
+        try:
+            prepared = compile(source, FILE_NAME, "exec", dont_inherit=True)
+        except MemoryError as error:
+            return outcome_of(error)
+        except BaseException as error:
+            return frame(SYNTAX, to_bytes(told(error), MOST_ERROR))
+        linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(True), FILE_NAME)
+        function_name = next((name for name in prepared.co_names if name.startswith("eval_")), None)
+        return frame(READY, b"")
+
+    def judge(self, trace: bytes) -> bytes:
+        namespace = {"__builtins__": BUILTINS.copy(), "__name__": "eval_module"}
+        try:
+            exec(prepared, namespace)
+            verdict = namespace[function_name](marshal.loads(trace))
+            if type(verdict) is tuple and len(verdict) == 2:
+                passed, reason = verdict
+                if type(reason) is str:
+                    if passed is True:
+                        return frame(PASSED, to_bytes(reason, MOST_REASON))
+                    if passed is False:
+                        return frame(FAILED, to_bytes(reason, MOST_REASON))
+            return frame(RETURN, to_bytes(repr(verdict)[:200], 1000))
+        except BaseException as error:
+            return outcome_of(error)
+
+
+def seal():
+    """Loads all that Python would look for later, for there are no files later; then takes away the ways to look."""
+    import annotationlib, ast, collections.abc, contextlib, copyreg, datetime, decimal, enum, functools  # noqa: E401, F401
+    import keyword, math, random, string, stringprep, textwrap, tokenize, types, unicodedata, warnings  # noqa: E401, F401
+    import importlib.machinery
+
+    for codec in (
+        "ascii", "latin_1", "iso8859_1", "iso8859_15", "cp1252", "cp437", "utf_8", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be",
+        "utf_32", "utf_32_le", "utf_32_be", "utf_7", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "charmap",
+        "hex_codec", "base64_codec", "rot_13",
+    ):
+        import_module("encodings." + codec)
+        try:
+            "".encode(codec)
+        except LookupError:
+            pass
+    linecache.checkcache = lambda filename=None: None
+    linecache.updatecache = lambda filename, module_globals=None, **rest: []
+    linecache.lazycache = lambda filename, module_globals: False
+    sys.path.clear()
+    sys.path_hooks.clear()
+    sys.path_importer_cache.clear()
+    sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter]
+    sys.stdout, sys.stderr = STDOUT, STDERR
+
+
+WARM_UP = (
+    """
+import json, re
+from typing import Any, List, Literal, NamedTuple, Optional, Protocol, TypedDict
+class Point(NamedTuple):
+    x: int
+def eval_warm_up(trace: dict) -> tuple[bool, str]:
+    print('x')
+    re.search(r"i don't know", "abc", re.IGNORECASE)
+    json.dumps(trace, indent=2)
+    json.loads('{"a":[1,2.5,null]}')
+    return True, f"{trace!r:>10}"
+""",
+    "def eval_warm_up(trace):\n    return 1/0",
+    "def eval_warm_up(trace:\n    return 1/0",
+    "import os\ndef eval_warm_up(trace): pass",
+    "def eval_warm_up(trace): raise SystemExit(3)",
+    "def eval_warm_up(trace):\n    undefined_name",
+    "def eval_warm_up(trace): return trace.gett('x')",
+    "x = = 1",
+)
+
+
+def warm_up():
+    """Makes what Python makes at a first use, so that it is in the memory that is kept."""
+    world = WitWorld()
+    trace = marshal.dumps({"trace_id": "x", "steps": []})
+    for source in WARM_UP:
+        if world.prepare(source)[:1] == READY:
+            world.judge(trace)
+
+
+seal()
+warm_up()
+prepared = function_name = None
+re.purge()
+linecache.clearcache()
+sys.modules["random"].seed(0)
+gc.collect()
+gc.freeze()
