@@ -133,6 +133,18 @@ class WitWorld(wit_world.WitWorld):
         function_name = next((name for name in prepared.co_names if name.startswith("eval_")), None)
         return frame(READY, b"")
 
+    def reserve(self, size: int) -> None:
+        # What is claimed to follow is asked for before it turns out to be missing, and is not touched; the allocator
+        # keeps it. Less and less, for it may not all be had in one piece.
+        step = 1 << 20
+        while size >= step:
+            try:
+                marshal.loads(b"s" + struct.pack("<I", size))
+            except MemoryError:
+                size -= step
+            except EOFError:
+                return
+
     def judge(self, trace: bytes) -> bytes:
         namespace = {"__builtins__": BUILTINS.copy(), "__name__": "eval_module"}
         try:

@@ -4,10 +4,27 @@
 //! environment, clock, process or thread is there to be reached. Time and memory are limited by the engine.
 //! Reading a function's syntax first (`validate`) is a courtesy to its author, not what guards the host.
 
+mod compiled;
+mod engine;
+mod error;
+mod frame;
 mod function;
+mod functions;
+mod guest;
+mod instance;
+mod lines;
+mod memory;
+mod stream;
+mod transcode;
+mod worker;
 
+pub use engine::{Sandbox, Stage};
+pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
-pub use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement, Limits};
+pub use functions::Functions;
+pub use guest::Guest;
+pub use lines::{Input, Lines, read_lines};
+pub use stream::{Judged, Listener, Task, judge_in_order};
 
 /// How far traces are kept apart from each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

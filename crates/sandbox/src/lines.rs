@@ -1,0 +1,91 @@
+//! Traces as JSON lines, read in batches.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// How long a line may be, in bytes: a longer trace would not fit a function's memory anyway.
+const LONGEST_LINE: usize = 32 << 20;
+
+/// How many traces go to a thread at once: few, so that slow ones are shared out.
+const MOST_TRACES: usize = 8;
+
+/// How many bytes do.
+const MOST_BYTES: usize = 1 << 20;
+
+/// One line of input.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Input {
+    /// From 1.
+    pub number: u64,
+    /// A trace's text, or why there is none.
+    pub text: Result<Vec<u8>, String>,
+}
+
+/// Reads JSON lines. Blank lines are left out, and counted. A batch is handed on before a read could block.
+pub fn read_lines<R: Read>(reader: R) -> Lines<R> {
+    Lines { reader: BufReader::with_capacity(256 << 10, reader), number: 0, failed: None }
+}
+
+/// An iterator over batches of lines.
+pub struct Lines<R> {
+    reader: BufReader<R>,
+    number: u64,
+    /// Why reading ended, while what was read before is handed on.
+    failed: Option<io::Error>,
+}
+
+impl<R: Read> Iterator for Lines<R> {
+    type Item = io::Result<Vec<Input>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.failed.take() {
+            return Some(Err(error));
+        }
+        let mut batch = Vec::new();
+        let mut size = 0;
+        while batch.len() < MOST_TRACES && size < MOST_BYTES {
+            match self.line() {
+                Ok(Some(input)) => {
+                    size += input.text.as_ref().map_or(0, Vec::len);
+                    batch.push(input);
+                }
+                Ok(None) => break,
+                Err(error) if batch.is_empty() => return Some(Err(error)),
+                Err(error) => {
+                    self.failed = Some(error);
+                    break;
+                }
+            }
+            if self.reader.buffer().is_empty() {
+                break;
+            }
+        }
+        (!batch.is_empty()).then_some(Ok(batch))
+    }
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads the next line that is not blank.
+    fn line(&mut self) -> io::Result<Option<Input>> {
+        loop {
+            let mut text = Vec::new();
+            let limit = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX) + 1;
+            if self.reader.by_ref().take(limit).read_until(b'\n', &mut text)? == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            let number = self.number;
+            if text.len() > LONGEST_LINE && text.last() != Some(&b'\n') {
+                self.reader.skip_until(b'\n')?;
+                let why = format!("longer than {} MB", LONGEST_LINE >> 20);
+                return Ok(Some(Input { number, text: Err(why) }));
+            }
+            if number == 1 && text.starts_with(b"\xEF\xBB\xBF") {
+                text.drain(..3);
+            }
+            text.truncate(text.trim_ascii_end().len());
+            if !text.is_empty() {
+                return Ok(Some(Input { number, text: Ok(text) }));
+            }
+        }
+    }
+}

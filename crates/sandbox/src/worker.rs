@@ -1,0 +1,127 @@
+//! A thread's Pythons: one for each function that it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement, Limits};
+
+use crate::Isolation;
+use crate::engine::Sandbox;
+use crate::function::Function;
+use crate::instance::{Instance, Left};
+
+/// How many Pythons a thread keeps; each can grow to a function's limit.
+const MOST_SEATS: usize = 8;
+
+/// Runs functions over traces, one after the other.
+pub(crate) struct Worker {
+    sandbox: Sandbox,
+    limits: Limits,
+    isolation: Isolation,
+    /// The one that was used last is at the end.
+    seats: Vec<Seat>,
+}
+
+struct Seat {
+    function: Arc<Function>,
+    python: Python,
+}
+
+enum Python {
+    /// Nothing ran in it since it was made or put back.
+    New(Instance),
+    Used(Instance),
+    /// The function cannot be prepared, and a second try would end alike.
+    Refused(EvalError),
+}
+
+impl Worker {
+    pub(crate) fn new(sandbox: Sandbox, limits: Limits, isolation: Isolation) -> Self {
+        Self { sandbox, limits, isolation, seats: Vec::new() }
+    }
+
+    /// Judges a trace, which comes in Python's marshal format.
+    pub(crate) fn judge(&mut self, function: &Arc<Function>, trace: &[u8]) -> Judgement {
+        let python = match self.python_for(function) {
+            Ok(python) => python,
+            Err(error) => return errored(error),
+        };
+        let (judgement, python) = match python {
+            Python::Refused(error) => (errored(error.clone()), Python::Refused(error)),
+            Python::New(instance) => return self.run(function, instance, trace),
+            Python::Used(mut instance) => {
+                let ran = instance.judge(trace.to_vec(), self.limits);
+                if ran.left != Left::Dead && depends_on_earlier_traces(&ran.judgement) {
+                    return match instance.put_back() {
+                        true => self.run(function, instance, trace),
+                        false => {
+                            drop(instance);
+                            self.judge(function, trace)
+                        }
+                    };
+                }
+                let judgement = ran.judgement;
+                match self.after(function, instance, ran.left) {
+                    Some(python) => (judgement, python),
+                    None => return judgement,
+                }
+            }
+        };
+        self.seats.push(Seat { function: Arc::clone(function), python });
+        judgement
+    }
+
+    /// Runs a function in a Python in which nothing ran before.
+    fn run(&mut self, function: &Arc<Function>, mut instance: Instance, trace: &[u8]) -> Judgement {
+        let ran = instance.judge(trace.to_vec(), self.limits);
+        if let Some(python) = self.after(function, instance, ran.left) {
+            self.seats.push(Seat { function: Arc::clone(function), python });
+        }
+        ran.judgement
+    }
+
+    /// Makes a Python ready for the next trace, if it can be.
+    fn after(&self, function: &Function, mut instance: Instance, left: Left) -> Option<Python> {
+        let as_it_is = function.leaves_no_trace && self.isolation == Isolation::Namespace;
+        match left {
+            Left::Dead => None,
+            Left::InOrder if as_it_is => Some(Python::Used(instance)),
+            Left::InOrder | Left::Upset => instance.put_back().then_some(Python::New(instance)),
+        }
+    }
+
+    /// Takes the function's Python out of its seat, or makes one.
+    fn python_for(&mut self, function: &Arc<Function>) -> Result<Python, EvalError> {
+        if let Some(index) = self.seats.iter().position(|seat| Arc::ptr_eq(&seat.function, function)) {
+            return Ok(self.seats.remove(index).python);
+        }
+        if self.seats.len() >= MOST_SEATS {
+            self.seats.remove(0);
+        }
+        match Instance::prepare(&self.sandbox, function, self.limits) {
+            Ok(instance) => Ok(Python::New(instance)),
+            Err(error) if error.kind == ErrorKind::Internal => Err(error),
+            Err(error) => Ok(Python::Refused(error)),
+        }
+    }
+}
+
+/// Tells whether what came out could be another in a Python that is as new: an address shows in it, or memory that
+/// earlier traces used was not free yet.
+fn depends_on_earlier_traces(judgement: &Judgement) -> bool {
+    let text = match &judgement.conclusion {
+        Conclusion::Verdict { reason, .. } => reason,
+        Conclusion::Error(error) if error.kind == ErrorKind::Memory => return true,
+        Conclusion::Error(error) => &error.message,
+    };
+    [text, &judgement.stdout, &judgement.stderr].into_iter().any(|text| text.contains(" at 0x"))
+}
+
+pub(crate) fn errored(error: EvalError) -> Judgement {
+    Judgement {
+        conclusion: Conclusion::Error(error),
+        elapsed: Duration::ZERO,
+        stdout: String::new(),
+        stderr: String::new(),
+    }
+}
