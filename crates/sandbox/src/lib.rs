@@ -18,6 +18,7 @@ mod stream;
 mod transcode;
 mod worker;
 
+pub use compiled::{Kept, kept};
 pub use engine::{Sandbox, Stage};
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
