@@ -70,17 +70,18 @@ pub(crate) fn load(
 ) -> Result<Component, SandboxError> {
     let shelf = Shelf::new(engine, guest, cache);
     shelf.set_up()?;
+    let mut stage = Stage::Compiling;
     for path in shelf.files()? {
         if let Digested::Whole(_) = shelf.verify(&path)?
             && let Ok(component) = shelf.load(engine, &path)
         {
             return Ok(component);
         }
-        told(Stage::Renewing);
+        stage = Stage::Renewing;
         // Somebody may have been faster.
         let _ = fs::remove_file(&path);
     }
-    told(Stage::Compiling);
+    told(stage);
     let code = engine.precompile_component(&guest.wasm()?)?;
     let path = shelf.put(&code)?;
     drop(code);
@@ -246,7 +247,7 @@ enum Kind {
 fn only_the_user_writes(path: &Path, kind: Kind) -> Result<(), SandboxError> {
     let about =
         fs::symlink_metadata(path).map_err(|source| SandboxError::Unreadable { path: path.to_owned(), source })?;
-    let refused = |why: String| Err(SandboxError::Writable { path: path.to_owned(), why });
+    let refused = |why: String| Err(SandboxError::Untrusted { path: path.to_owned(), why });
     match kind {
         Kind::Folder if !about.is_dir() => return refused("it is not a folder".to_owned()),
         Kind::File if !about.is_file() => return refused("it is not a regular file".to_owned()),

@@ -11,11 +11,11 @@ pub enum SandboxError {
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("cannot write {}: {source}", .path.display())]
     Unwritable { path: PathBuf, source: std::io::Error },
-    #[error("{}: {why}", .path.display())]
-    Untrusted { path: PathBuf, why: String },
+    #[error("{} is no guest: {why}", .path.display())]
+    NotAGuest { path: PathBuf, why: String },
     /// Machine code is run as it is, so it comes only from where nobody else can have put it.
     #[error("{} is not trusted: {why}", .path.display())]
-    Writable { path: PathBuf, why: String },
+    Untrusted { path: PathBuf, why: String },
     #[error("the sandbox cannot start: {0}")]
     Engine(String),
     #[error("cannot read the traces: {0}")]
@@ -32,10 +32,10 @@ impl SandboxError {
                     .to_owned(),
             ),
             Self::Unwritable { .. } => Some("KARAT_CACHE_DIR names another folder".to_owned()),
-            Self::Writable { path, .. } => {
+            Self::Untrusted { path, .. } => {
                 Some(format!("remove {}, or name another folder with KARAT_CACHE_DIR", path.display()))
             }
-            Self::Unreadable { .. } | Self::Untrusted { .. } | Self::Engine(_) | Self::Traces(_) => None,
+            Self::Unreadable { .. } | Self::NotAGuest { .. } | Self::Engine(_) | Self::Traces(_) => None,
         }
     }
 }

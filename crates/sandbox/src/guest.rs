@@ -51,16 +51,16 @@ impl Guest {
 
     fn read(path: &Path) -> Result<Self, SandboxError> {
         let unreadable = |source| SandboxError::Unreadable { path: path.to_owned(), source };
-        let no_guest = |why: &str| SandboxError::Untrusted { path: path.to_owned(), why: why.to_owned() };
+        let no_guest = |why: &str| SandboxError::NotAGuest { path: path.to_owned(), why: why.to_owned() };
         let mut wasm = Vec::new();
         let mut file = fs::File::open(path).map_err(unreadable)?;
         let is_file = file.metadata().map_err(unreadable)?.is_file();
         if !is_file {
-            return Err(no_guest("not a file"));
+            return Err(no_guest("it is not a file"));
         }
         file.by_ref().take(LARGEST).read_to_end(&mut wasm).map_err(unreadable)?;
         if !wasm.starts_with(COMPONENT) {
-            return Err(no_guest("no guest, which is a WebAssembly component"));
+            return Err(no_guest("it is not a WebAssembly component"));
         }
         Ok(Self { sha256: sha256(&wasm), origin: Origin::File { path: path.to_owned(), wasm } })
     }
