@@ -127,7 +127,7 @@ impl Cache {
     fn open(out: &Path, key: &str) -> Self {
         let folder = variable("KARAT_GUEST_CACHE")
             .map(PathBuf::from)
-            .or_else(|| Some(user_cache()?.join("karat/guest")))
+            .or_else(|| Some(user_cache()?.join("guest")))
             .filter(|folder| fs::create_dir_all(folder).is_ok())
             .unwrap_or_else(|| out.to_owned());
         let lock = File::create(folder.join(format!("{key}.lock"))).ok();
@@ -160,14 +160,16 @@ impl Cache {
     }
 }
 
-/// Returns the user's folder for what can be made again.
+/// Returns karat's folder in the user's cache: the one that the program uses too.
 fn user_cache() -> Option<PathBuf> {
-    let home = || variable("HOME").map(PathBuf::from);
-    let given = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = |below: &str| variable("HOME").map(|home| Path::new(&home).join(below));
     match env::consts::OS {
-        "windows" => variable("LOCALAPPDATA").map(PathBuf::from),
-        "macos" => given.or_else(|| Some(home()?.join("Library/Caches"))),
-        _ => given.or_else(|| Some(home()?.join(".cache"))),
+        "windows" => variable("LOCALAPPDATA").map(|folder| Path::new(&folder).join("karat/cache")),
+        "macos" => home("Library/Caches/karat"),
+        _ => {
+            let given = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            given.map(|folder| folder.join("karat")).or_else(|| home(".cache/karat"))
+        }
     }
 }
 
