@@ -36,8 +36,8 @@ struct Guest {
 }
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
+    let out = PathBuf::from(variable("OUT_DIR").unwrap_or_default());
     println!("cargo::rerun-if-changed=build.rs");
     for name in ["KARAT_GUEST", "KARAT_GUEST_CACHE", "PYTHON"] {
         println!("cargo::rerun-if-env-changed={name}");
@@ -207,7 +207,7 @@ fn componentize_in(work: &Path, sources: &Path, files: &[PathBuf]) -> Result<Vec
         .args(checked)
         .arg(work.join("guest/requirements.txt"))
         .env("PIP_RETRIES", "2"))
-    .map_err(|why| format!("pip cannot install guest/requirements.txt ({why})"))?;
+    .map_err(|why| format!("pip cannot install guest/requirements.txt, for which it takes a network ({why})"))?;
 
     let wasm = work.join("guest.wasm");
     run(Command::new(programs.join("componentize-py"))
@@ -232,8 +232,8 @@ fn run(command: &mut Command) -> Result<(), Why> {
     let said = [output.stderr, output.stdout].concat();
     let said = String::from_utf8_lossy(&said);
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines().find(|line| line.starts_with("ERROR:")).or_else(|| lines().next_back());
-    Err(line.map_or_else(|| output.status.to_string(), str::to_owned))
+    let error = lines().find_map(|line| line.strip_prefix("ERROR: ")).or_else(|| lines().next_back());
+    Err(error.map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
 fn packed(wasm: &[u8], made_by: String) -> Result<Guest, Why> {
