@@ -88,15 +88,16 @@ fn made(sources: &Path, out: &Path) -> Result<Guest, Why> {
     Ok(guest)
 }
 
-/// Lists what is below a folder, without what Python leaves there.
+/// Lists the sources below a folder, and not what Python, editors or file managers leave there.
 fn list(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
         let path = folder.join(entry.file_name());
-        if !entry.file_type()?.is_dir() {
-            files.push(path);
-        } else if entry.file_name() != "__pycache__" {
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        if entry.file_type()?.is_dir() {
             list(root, &path, files)?;
+        } else if ["py", "txt", "wit"].contains(&ending) {
+            files.push(path);
         }
     }
     Ok(())

@@ -237,7 +237,7 @@ impl MachineCode {
     fn text(&self) -> String {
         let how = if self.was_ready { "loaded" } else { "made now" };
         row("machine code", &self.path)
-            + &row("", &format!("{:.1} MB, {how} in {} ms", self.bytes as f64 / 1e6, self.elapsed_ms))
+            + &row("", &format!("{} MB, {how} in {} ms", self.bytes.div_ceil(1_000_000), self.elapsed_ms))
     }
 }
 
