@@ -5,6 +5,7 @@
 //! Reading a function's syntax first (`validate`) is a courtesy to its author, not what guards the host.
 
 mod compiled;
+mod doctor;
 mod engine;
 mod error;
 mod frame;
@@ -19,6 +20,8 @@ mod transcode;
 mod validate;
 mod worker;
 
+pub use compiled::{Kept, kept};
+pub use doctor::{Trial, try_promises};
 pub use engine::{Sandbox, Stage};
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
