@@ -221,6 +221,7 @@ async fn make_plan(
         registry,
         tokenizer: settings.tokenizer,
         redactor: settings.redactor.clone(),
+        functions: None,
     })
 }
 
