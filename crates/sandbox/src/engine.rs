@@ -48,12 +48,16 @@ pub(crate) struct Host {
     pub(crate) deadline: Instant,
     /// How large its memory may become, in bytes.
     pub(crate) most_memory: usize,
+    /// Whether it asked for more.
+    pub(crate) refused: bool,
 }
 
 impl ResourceLimiter for Host {
     fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         // No trap: Python is told that there is none, and raises its MemoryError.
-        Ok(desired <= self.most_memory)
+        let fits = desired <= self.most_memory;
+        self.refused |= !fits;
+        Ok(fits)
     }
 
     fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {

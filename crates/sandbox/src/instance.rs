@@ -18,6 +18,9 @@ const TO_GET_READY: usize = 64 << 20;
 /// How long compiling a function may take; a source is short, but a constant in it can be long to work out.
 const TO_PREPARE: Duration = Duration::from_secs(5);
 
+/// What the allocator adds to what it is asked for.
+const MARGIN: usize = 1 << 20;
+
 /// The last bytes of the memory, in which Python's allocator marks its end.
 const END: usize = 64 << 10;
 
@@ -51,7 +54,7 @@ pub(crate) enum Left {
 impl Instance {
     /// Starts a Python and prepares a function in it.
     pub(crate) fn prepare(sandbox: &Sandbox, function: &Function, limits: Limits) -> Result<Self, EvalError> {
-        let host = Host { deadline: Instant::now() + TO_PREPARE, most_memory: TO_GET_READY };
+        let host = Host { deadline: Instant::now() + TO_PREPARE, most_memory: TO_GET_READY, refused: false };
         let mut store = Store::new(sandbox.engine(), host);
         store.limiter(|host| host);
         // By the clock and not by counting ticks, which come late on a busy machine.
@@ -74,7 +77,7 @@ impl Instance {
 
         let (answer,) = prepare
             .call(&mut store, (function.source.as_ref().to_owned(),))
-            .map_err(|error| ended(&error, TO_PREPARE))?;
+            .map_err(|error| ended(&error, store.data(), TO_PREPARE))?;
         match Frame::read(&answer).map(|frame| (frame.answer, frame.text)) {
             Some((Answer::Ready, _)) => {}
             Some((Answer::Syntax, text)) => return Err(EvalError::new(ErrorKind::Syntax, text)),
@@ -84,9 +87,9 @@ impl Instance {
         // All the memory that the function may use is its own from the start and never grows, so that it can be put
         // back to how it was.
         let low = region.size();
-        store.data_mut().most_memory = low.saturating_add(limits.memory_bytes);
+        store.data_mut().most_memory = low.saturating_add(limits.memory_bytes).saturating_add(MARGIN);
         let reserved = u32::try_from(limits.memory_bytes).unwrap_or(u32::MAX);
-        reserve.call(&mut store, (reserved,)).map_err(|error| ended(&error, TO_PREPARE))?;
+        reserve.call(&mut store, (reserved,)).map_err(|error| ended(&error, store.data(), TO_PREPARE))?;
         store.data_mut().most_memory = region.size();
         let image = Image::take(&region, low, END);
         Ok(Self { region, store, judge, image })
@@ -96,13 +99,14 @@ impl Instance {
     pub(crate) fn judge(&mut self, trace: Vec<u8>, limits: Limits) -> Ran {
         let start = Instant::now();
         self.store.data_mut().deadline = start + limits.time;
+        self.store.data_mut().refused = false;
         self.store.set_epoch_deadline(1);
         let called = self.judge.call(&mut self.store, (trace,));
         let elapsed = start.elapsed();
         let (answer,) = match called {
             Ok(answer) => answer,
             Err(error) => {
-                let conclusion = Conclusion::Error(ended(&error, limits.time));
+                let conclusion = Conclusion::Error(ended(&error, self.store.data(), limits.time));
                 let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
                 return Ran { judgement, left: Left::Dead };
             }
@@ -149,12 +153,14 @@ fn broken(error: &wasmtime::Error) -> EvalError {
 }
 
 /// Tells why a call did not return.
-fn ended(error: &wasmtime::Error, limit: Duration) -> EvalError {
+fn ended(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalError {
     match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => {
             EvalError::new(ErrorKind::Timeout, format!("took longer than {} ms", limit.as_millis()))
         }
         Some(Trap::StackOverflow) => EvalError::new(ErrorKind::Memory, "used up the stack"),
+        // What Python itself needs was not there.
+        Some(Trap::UnreachableCodeReached) if host.refused => EvalError::new(ErrorKind::Memory, "used up its memory"),
         Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python broke off: {trap}")),
         None => EvalError::new(ErrorKind::Internal, format!("Python called for what it may not have: {error:#}")),
     }

@@ -89,3 +89,44 @@ impl<R: Read> Lines<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &[u8]) -> Vec<(u64, Result<String, String>)> {
+        let inputs = read_lines(io::Cursor::new(text.to_vec())).flat_map(|batch| batch.expect("readable"));
+        inputs.map(|one| (one.number, one.text.map(|text| String::from_utf8_lossy(&text).into_owned()))).collect()
+    }
+
+    #[test]
+    fn blank_lines_are_counted_and_left_out() {
+        let lines = all(b"\xEF\xBB\xBF{\"a\":1}\r\n\n  \n{\"b\":2}\n{\"c\":3}");
+        let expected = [(1, "{\"a\":1}"), (4, "{\"b\":2}"), (5, "{\"c\":3}")];
+        assert_eq!(lines, expected.map(|(number, text)| (number, Ok(text.to_owned()))));
+    }
+
+    #[test]
+    fn a_line_without_end_is_named_and_the_next_is_read() {
+        let mut text = vec![b'x'; LONGEST_LINE + 10];
+        text.extend(b"\n{}\n");
+        assert_eq!(all(&text), [(1, Err("longer than 32 MB".to_owned())), (2, Ok("{}".to_owned()))]);
+    }
+
+    #[test]
+    fn what_was_read_before_an_error_is_handed_on() {
+        struct Breaks(bool);
+        impl Read for Breaks {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                if std::mem::replace(&mut self.0, true) {
+                    return Err(io::Error::other("gone"));
+                }
+                buffer[..6].copy_from_slice(b"{}\n{}\n");
+                Ok(6)
+            }
+        }
+        let mut lines = read_lines(Breaks(false));
+        assert_eq!(lines.next().and_then(Result::ok).map(|batch| batch.len()), Some(2));
+        assert!(lines.next().is_some_and(|batch| batch.is_err()));
+    }
+}

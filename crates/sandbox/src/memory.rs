@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// How many regions wait for a next instance; the rest goes back to the system.
-const MOST_SPARE: usize = 16;
+const MOST_SPARE: usize = 8;
 
 thread_local! {
     /// The regions that were handed out on this thread since it last asked: the engine tells nobody which instance
@@ -209,7 +209,8 @@ impl Regions {
     /// Keeps a region for the next instance, unless somebody other than the one who brings it still has it.
     fn take_back(&self, region: &Arc<Region>) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::strong_count(region) == 1 && spare.len() < MOST_SPARE {
+        // What a function used beyond that is not to be kept for nothing.
+        if Arc::strong_count(region) == 1 && spare.len() < MOST_SPARE && region.forget(KEPT, region.size()).is_ok() {
             spare.push(Arc::clone(region));
         }
     }

@@ -397,3 +397,87 @@ fn write_whole(out: &mut Vec<u8>, digits: &[u8], negative: bool) {
 fn low_bits(number: u32) -> u16 {
     u16::try_from(number & 0x7FFF).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn marshal(text: &str) -> Vec<u8> {
+        transcode(text.as_bytes()).expect("a trace").marshal
+    }
+
+    #[rstest]
+    #[case("{}", b"{0")]
+    #[case(r#"{"a":null}"#, b"{\xfa\x01aN0")]
+    #[case(r#" { "a" : [ true , false ] } "#, b"{\xfa\x01a[\x02\0\0\0TF0")]
+    #[case(r#"{"a":1,"a":-1}"#, b"{\xfa\x01ai\x01\0\0\0r\0\0\0\0i\xff\xff\xff\xff0")]
+    #[case(r#"{"a":1.5}"#, b"{\xfa\x01ag\0\0\0\0\0\0\xf8\x3f0")]
+    #[case(r#"{"a":"\u00e9"}"#, b"{\xfa\x01au\x02\0\0\0\xc3\xa90")]
+    #[case(r#"{"a":"\ud83d\ude00"}"#, b"{\xfa\x01au\x04\0\0\0\xf0\x9f\x98\x800")]
+    #[case(r#"{"a":"\ud83dx"}"#, b"{\xfa\x01au\x04\0\0\0\xed\xa0\xbdx0")]
+    fn writes_what_python_reads(#[case] text: &str, #[case] expected: &[u8]) {
+        assert_eq!(marshal(text), expected);
+    }
+
+    #[rstest]
+    #[case("2147483648", false)]
+    #[case("-2147483649", true)]
+    #[case("18446744073709551615", false)]
+    #[case("170141183460469231731687303715884105727", false)]
+    fn writes_long_numbers_in_digits_of_fifteen_bits(#[case] number: &str, #[case] negative: bool) {
+        let written = marshal(&format!("{{\"a\":{number}}}"));
+        let (head, digits) = written[4..written.len() - 1].split_at(5);
+        let count = i32::from_le_bytes(head[1..].try_into().expect("four bytes"));
+        assert_eq!((head[0], count < 0, digits.len()), (b'l', negative, 2 * count.unsigned_abs() as usize));
+        let value =
+            digits.chunks(2).rev().fold(0_u128, |sum, two| sum << 15 | u128::from(two[0]) | u128::from(two[1]) << 8);
+        assert_eq!(value.to_string(), number.trim_start_matches('-'));
+    }
+
+    #[rstest]
+    #[case(r#"{"trace_id":"a\nb"}"#, Some("a\nb"))]
+    #[case(r#"{"trace_id":17}"#, Some("17"))]
+    #[case(r#"{"trace_id":null}"#, None)]
+    #[case(r#"{"steps":[{"trace_id":"inner"}]}"#, None)]
+    #[case(r#"{"trace_id":"a","trace_id":"b"}"#, Some("b"))]
+    fn finds_the_id(#[case] text: &str, #[case] expected: Option<&str>) {
+        assert_eq!(transcode(text.as_bytes()).expect("a trace").trace_id.as_deref(), expected);
+    }
+
+    #[rstest]
+    #[case("", "not JSON: the text ends too early at column 1")]
+    #[case("[1]", "a trace must be a JSON object, found something else at column 1")]
+    #[case("{\"a\":1", "not JSON: the text ends too early at column 7")]
+    #[case("{\"a\":01}", "not JSON: a number begins with 0 at column 6")]
+    #[case("{\"a\":NaN}", "not JSON: expected a value at column 6")]
+    #[case("{'a':1}", "not JSON: expected a key at column 2")]
+    #[case("{\"a\":1}}", "not JSON: something follows the end at column 8")]
+    #[case("{\"a\":\"\t\"}", "not JSON: a control character in a text at column 7")]
+    fn says_what_is_wrong(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(transcode(text.as_bytes()).expect_err("no trace").to_string(), expected);
+    }
+
+    #[test]
+    fn is_not_nested_without_end() {
+        let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert!(transcode(nested(DEEPEST - 1).as_bytes()).is_ok());
+        assert!(transcode(nested(DEEPEST).as_bytes()).expect_err("too deep").to_string().contains("nested too deeply"));
+        assert!(transcode("{\"a\":".repeat(1_000_000).as_bytes()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn takes_what_is_json_and_nothing_else(text in r#"\{"a":[ \[\]{}",:0-9eE.+\-truefalsn\\]{0,12}\}"#) {
+            prop_assert_eq!(transcode(text.as_bytes()).is_ok(), serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+        }
+
+        #[test]
+        fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = transcode(&bytes);
+        }
+    }
+}

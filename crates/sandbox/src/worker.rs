@@ -11,7 +11,7 @@ use crate::function::Function;
 use crate::instance::{Instance, Left};
 
 /// How many Pythons a thread keeps; each can grow to a function's limit.
-const MOST_SEATS: usize = 8;
+const MOST_SEATS: usize = 4;
 
 /// Runs functions over traces, one after the other.
 pub(crate) struct Worker {
