@@ -16,6 +16,7 @@ mod lines;
 mod memory;
 mod stream;
 mod transcode;
+mod validate;
 mod worker;
 
 pub use engine::{Sandbox, Stage};
@@ -25,6 +26,7 @@ pub use functions::Functions;
 pub use guest::Guest;
 pub use lines::{Input, Lines, read_lines};
 pub use stream::{Judged, Listener, Task, judge_in_order};
+pub use validate::{MOST_SOURCE, readable, validate};
 
 /// How far traces are kept apart from each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
