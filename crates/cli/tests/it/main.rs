@@ -11,6 +11,7 @@ mod conformance;
 mod coverage;
 mod diff;
 mod dotenv;
+mod evals_in_cases;
 mod generated;
 mod hostile;
 mod init;
