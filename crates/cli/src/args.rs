@@ -142,6 +142,9 @@ pub(crate) struct ConfigArgs {
     /// Which tools are easily taken for each other [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,
+    /// The folder of Python eval functions that cases name in 'evals' [default: evals/functions]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) eval_functions_path: Option<PathBuf>,
     /// Rules about tools that check shall not report, as JSON: {"TOOL": ["RULE", …]}, with * for all of either
     #[arg(long, value_name = "JSON")]
     pub(crate) silence: Option<String>,

@@ -10,6 +10,7 @@ mod diagnostic;
 mod discover;
 mod edit_lock;
 mod environment;
+mod eval_functions;
 mod failure;
 mod interrupt;
 mod judge;

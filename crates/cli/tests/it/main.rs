@@ -12,6 +12,7 @@ mod coverage;
 mod diff;
 mod dotenv;
 mod eval_doctor;
+mod evals_in_cases;
 mod generated;
 mod hostile;
 mod init;
