@@ -34,17 +34,27 @@ struct Promise {
     /// Whether Python stays as it is after a trace, which is what isolation is about.
     leaves_no_trace: bool,
     isolation: Isolation,
+    time: Duration,
     holds: fn(&[Judgement]) -> bool,
 }
 
 impl Promise {
     const fn new(name: &'static str, source: &'static str, holds: fn(&[Judgement]) -> bool) -> Self {
-        Self { name, source, leaves_no_trace: false, isolation: Isolation::Namespace, holds }
+        let (isolation, time) = (Isolation::Namespace, Limits::LARGEST.time);
+        Self { name, source, leaves_no_trace: false, isolation, time, holds }
+    }
+
+    /// A function that does not end by itself is ended.
+    const fn in_time(name: &'static str, source: &'static str) -> Self {
+        Self { time: SHORT_TIME, ..Self::new(name, source, timed_out) }
     }
 }
 
-/// What a function may use while it is tried: little, so that it does not take long.
-const LIMITS: Limits = Limits { time: Duration::from_millis(250), memory_bytes: 16 << 20 };
+/// What a function may allocate while it is tried: little, so that it does not take long.
+const MEMORY: usize = 16 << 20;
+
+/// How long a function may run that would run forever. All others have the time that everybody has.
+const SHORT_TIME: Duration = Duration::from_millis(250);
 
 /// The longest that a function may go on after its time on a machine that has much else to do.
 const LATE: Duration = Duration::from_secs(5);
@@ -68,19 +78,17 @@ const PROMISES: &[Promise] = &[
         "def eval_it(trace): return trace['n'] == 1, f\"n is {trace['n']}\"",
         |runs| all(runs, |run| verdict(run) == Some((true, "n is 1"))),
     ),
-    Promise::new("time: a loop", "def eval_it(trace):\n    while True: pass", timed_out),
-    Promise::new(
+    Promise::in_time("time: a loop", "def eval_it(trace):\n    while True: pass"),
+    Promise::in_time(
         "time: a loop that catches everything",
         "def eval_it(trace):\n    while True:\n        try:\n            while True: pass\n        except BaseException: pass",
-        timed_out,
     ),
-    Promise::new(
+    Promise::in_time(
         "time: a regular expression",
         "import re\ndef eval_it(trace): return bool(re.match(r'(a+)+$', 'a' * 64 + 'b')), ''",
-        timed_out,
     ),
-    Promise::new("time: a loop in C", "def eval_it(trace): return sum(range(10 ** 12)) > 0, ''", timed_out),
-    Promise::new("time: a loop outside of the function", "while True: pass\ndef eval_it(trace): pass", timed_out),
+    Promise::in_time("time: a loop in C", "def eval_it(trace): return sum(range(10 ** 12)) > 0, ''"),
+    Promise::in_time("time: a loop outside of the function", "while True: pass\ndef eval_it(trace): pass"),
     Promise::new(
         "memory: many small pieces",
         "def eval_it(trace):\n    kept = []\n    while True: kept.append('x' * 10000 + str(len(kept)))",
@@ -209,8 +217,9 @@ fn try_one(sandbox: &Sandbox, promise: &Promise) -> Result<Trial, SandboxError> 
     let function = Function::new("eval_it".to_owned(), promise.source, promise.leaves_no_trace);
     let afterwards = Function::new("eval_afterwards".to_owned(), AFTERWARDS, true);
     let functions = vec![Arc::new(function), Arc::new(afterwards)];
+    let limits = Limits { time: promise.time, memory_bytes: MEMORY };
     // One thread, so that what comes afterwards is where the other was.
-    let functions = Functions::new(sandbox, functions, LIMITS, promise.isolation, 1)?;
+    let functions = Functions::new(sandbox, functions, limits, promise.isolation, 1)?;
     let trace = json!({ "n": 1 });
     let runs: Vec<Judgement> = (0..RUNS).map(|_| functions.judge("eval_it", &trace)).collect();
     let next = functions.judge("eval_afterwards", &trace);
@@ -254,7 +263,7 @@ fn kind(run: &Judgement) -> Option<ErrorKind> {
 }
 
 fn timed_out(runs: &[Judgement]) -> bool {
-    let in_time = |run: &Judgement| (LIMITS.time..LIMITS.time + LATE).contains(&run.elapsed);
+    let in_time = |run: &Judgement| (SHORT_TIME..SHORT_TIME + LATE).contains(&run.elapsed);
     all(runs, |run| kind(run) == Some(ErrorKind::Timeout) && in_time(run))
 }
 

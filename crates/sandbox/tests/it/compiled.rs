@@ -9,10 +9,16 @@ use karat_sandbox::{Guest, Sandbox, SandboxError, Stage, kept};
 use rstest::rstest;
 use tempfile::TempDir;
 
+/// The name of the component that is compiled to something else than the others are.
+const WITH_A_MODULE: u8 = b'm';
+
 /// A component that has nothing in it but a name.
 fn component(name: u8) -> Vec<u8> {
     let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
     wasm.extend([0, 3, 1, b'n', name]);
+    if name == WITH_A_MODULE {
+        wasm.extend(b"\x01\x08\0asm\x01\0\0\0");
+    }
     wasm
 }
 
@@ -109,7 +115,7 @@ fn damage_is_found_wherever_it_is() {
 #[test]
 fn code_of_another_guest_is_not_taken_for_this_ones() {
     let place = Place::new();
-    let (guest, other) = (place.guest(b'a'), place.guest(b'b'));
+    let (guest, other) = (place.guest(b'a'), place.guest(WITH_A_MODULE));
     place.open(&guest).expect("opened");
     place.open(&other).expect("opened");
     let (mine, others) = (place.file(&guest), place.file(&other));
