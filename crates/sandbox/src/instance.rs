@@ -38,6 +38,8 @@ pub(crate) struct Instance {
 pub(crate) struct Ran {
     pub(crate) judgement: Judgement,
     pub(crate) left: Left,
+    /// It asked for memory and was refused, whatever it made of that.
+    pub(crate) was_refused: bool,
 }
 
 /// In which state a run left its instance.
@@ -108,14 +110,15 @@ impl Instance {
             Err(error) => {
                 let conclusion = Conclusion::Error(ended(&error, self.store.data(), limits.time));
                 let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
-                return Ran { judgement, left: Left::Dead };
+                return Ran { judgement, left: Left::Dead, was_refused: self.store.data().refused };
             }
         };
+        let was_refused = self.store.data().refused;
         let Some(frame) = Frame::read(&answer) else {
             let error = EvalError::new(ErrorKind::Internal, "Python's answer cannot be read");
             let conclusion = Conclusion::Error(error);
             let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
-            return Ran { judgement, left: Left::Dead };
+            return Ran { judgement, left: Left::Dead, was_refused };
         };
         let conclusion = match frame.answer {
             Answer::Passed => Conclusion::Verdict { passed: true, reason: frame.text },
@@ -131,7 +134,8 @@ impl Instance {
             }
         };
         let left = if matches!(conclusion, Conclusion::Verdict { .. }) { Left::InOrder } else { Left::Upset };
-        Ran { judgement: Judgement { conclusion, elapsed, stdout: frame.stdout, stderr: frame.stderr }, left }
+        let judgement = Judgement { conclusion, elapsed, stdout: frame.stdout, stderr: frame.stderr };
+        Ran { judgement, left, was_refused }
     }
 
     /// Makes Python as it was before the first trace; false when that cannot be.
@@ -162,6 +166,8 @@ fn ended(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalError {
         // What Python itself needs was not there.
         Some(Trap::UnreachableCodeReached) if host.refused => EvalError::new(ErrorKind::Memory, "used up its memory"),
         Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python broke off: {trap}")),
+        // It wanted to say so on a stderr that it does not have.
+        None if host.refused => EvalError::new(ErrorKind::Memory, "used up its memory"),
         None => EvalError::new(ErrorKind::Internal, format!("Python called for what it may not have: {error:#}")),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use karat_core::judgement::{Conclusion, Judgement};
 use karat_sandbox::{Isolation, Sandbox};
 
-use crate::support::{Source, judge, outcome, resident_memory, sandbox, sources, task, with_time};
+use crate::support::{Source, judge, outcome, resident_memory, sandbox, sources, task};
 
 /// Each function is hostile to the trace of that name alone, where it can be.
 const TRACES: &str = r#"{"trace_id": "before", "steps": []}
@@ -31,6 +31,7 @@ def eval_honest(trace):
     return pair.count > 10, f"{pair} {sorted({3, 1, 2})}"
 "#;
 
+/// The time of a function that wants all of it; others end by themselves, and have the usual limit.
 const LIMIT: Duration = Duration::from_millis(300);
 
 /// How late a limit may be noticed on a machine that has much else to do.
@@ -58,7 +59,10 @@ impl<'a> Expected<'a> {
 fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<String> {
     let expected = Expected::of(source);
     let honest = Source { name: "honest".to_owned(), path: "honest.py".into(), text: HONEST.to_owned() }.function();
-    let task = with_time(task(&[source.function(), Arc::clone(&honest)], isolation), 300);
+    let mut task = task(&[source.function(), Arc::clone(&honest)], isolation);
+    if expected.outcomes.contains(&"timeout") {
+        task.limits.time = LIMIT;
+    }
     let judged = judge(sandbox, &task, TRACES);
     let mut problems = Vec::new();
     let mut check = |holds: bool, what: &str, judgement: &Judgement| {
@@ -78,7 +82,7 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
         check(said(after) == said(before), &format!("after it, and not {}", shown(before)), after);
     }
     for judgement in [before, hostile, after] {
-        check(judgement.elapsed < LIMIT + PATIENCE, "too late", judgement);
+        check(judgement.elapsed < task.limits.time + PATIENCE, "too late", judgement);
         let text = match &judgement.conclusion {
             Conclusion::Verdict { reason, .. } => reason,
             Conclusion::Error(error) => &error.message,
@@ -89,7 +93,7 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
     }
     for (judged, name) in judged.iter().zip(["before", "hostile", "after"]) {
         let honest = &judged.judgements[1];
-        let count = 24 + name.len();
+        let count = 13 + name.len();
         let expected = format!("Pair(name='{name}', count={count}) [1, 2, 3]");
         let is_right =
             matches!(&honest.conclusion, Conclusion::Verdict { passed: true, reason } if *reason == expected);
@@ -125,8 +129,7 @@ fn hostile_functions_end_with_their_kind_and_leave_nothing() {
     });
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 
-    // Three traces for each, of which none may take longer than its limit.
-    let most = (LIMIT * 3 + Duration::from_millis(700)) * u32::try_from(all.len()).unwrap();
+    let most = Duration::from_secs(2) * u32::try_from(all.len()).unwrap();
     assert!(start.elapsed() < most, "{:?}", start.elapsed());
     if let (Some(before), Some(after)) = (memory, resident_memory()) {
         assert!(after.saturating_sub(before) < MOST_KEPT, "{} MB more", (after - before) >> 20);
