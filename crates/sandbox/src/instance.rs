@@ -123,6 +123,11 @@ impl Instance {
         let conclusion = match frame.answer {
             Answer::Passed => Conclusion::Verdict { passed: true, reason: frame.text },
             Answer::Failed => Conclusion::Verdict { passed: false, reason: frame.text },
+            // Python 3.14 says other things than MemoryError where a text could not grow, and goes on with what is none.
+            Answer::Exception if was_refused => {
+                let said = format!("{}, and then raised {}", out_of_memory(limits), frame.text);
+                Conclusion::Error(EvalError::new(ErrorKind::Memory, said))
+            }
             Answer::Exception => Conclusion::Error(EvalError::new(ErrorKind::Exception, frame.text)),
             Answer::Memory => Conclusion::Error(out_of_memory(limits)),
             Answer::Return => Conclusion::Error(EvalError::new(
@@ -133,7 +138,8 @@ impl Instance {
                 Conclusion::Error(EvalError::new(ErrorKind::Internal, "Python's answer is to another question"))
             }
         };
-        let left = if matches!(conclusion, Conclusion::Verdict { .. }) { Left::InOrder } else { Left::Upset };
+        let is_verdict = matches!(conclusion, Conclusion::Verdict { .. });
+        let left = if is_verdict && !was_refused { Left::InOrder } else { Left::Upset };
         let judgement = Judgement { conclusion, elapsed, stdout: frame.stdout, stderr: frame.stderr };
         Ran { judgement, left, was_refused }
     }
