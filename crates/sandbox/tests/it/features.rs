@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::process::Command;
 
 use karat_core::judgement::Conclusion;
-use karat_sandbox::Isolation;
+use karat_sandbox::{Isolation, validate};
 use rstest::rstest;
 
 use crate::support::{fixtures, judge, sandbox, sources, task};
@@ -33,6 +33,14 @@ fn said_by_cpython() -> Verdicts {
             Some(((name, number), (passed?, reason?)))
         })
         .collect()
+}
+
+#[test]
+fn what_python_can_do_is_not_refused() {
+    for source in sources("features") {
+        let function = validate(source.text.as_bytes()).unwrap_or_else(|found| panic!("{}: {found:#?}", source.name));
+        assert_eq!(function.name, format!("eval_{}", source.name));
+    }
 }
 
 #[rstest]

@@ -1,9 +1,14 @@
-//! Python functions in the sandbox as a user runs them: what they may do, and what they may not.
+//! The sandbox, as the program uses it: what it refuses, what it keeps on disk, and whether its promises hold.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[cfg(unix)]
+mod compiled;
+mod doctor;
 mod features;
+mod footprint;
 mod hostile;
 mod soak;
 mod streaming;
 mod support;
+mod validate;

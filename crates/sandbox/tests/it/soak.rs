@@ -74,6 +74,8 @@ fn twenty_thousand_traces_are_judged_exactly() {
         writeln!(lines, r#"{{"trace_id": "t{number}", "kind": "{}", "steps": []}}"#, kind(number)).unwrap();
     }
     let functions: Vec<_> = sources("soak").iter().map(|source| source.function()).collect();
+    // One keeps its Python between traces, the other does not.
+    assert_eq!(functions.iter().map(|function| function.leaves_no_trace).collect::<Vec<_>>(), [true, false]);
     let task = Task { jobs: 2, ..with_time(task(&functions, Isolation::Namespace), 400) };
 
     let mut next = 1;

@@ -7,7 +7,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use karat_core::judgement::{Conclusion, ErrorKind};
-use karat_sandbox::{Function, Input, Isolation, Judged, Listener, SandboxError, Task, judge_in_order, read_lines};
+use karat_sandbox::{
+    Function, Input, Isolation, Judged, Listener, SandboxError, Task, judge_in_order, read_lines, validate,
+};
 
 use crate::support::{judge, outcome, sandbox, task};
 
@@ -30,11 +32,11 @@ def eval_mixed(trace):
         return number
     order = {Item(): index for index in range(5)}
     places = [order[item] for item in set(order)]
-    return number % 2 == 0, f"{number} {len(SEEN)} {places} {Item()}"
+    return number % 2 == 0, f"{number} {len(SEEN)} {places}"
 "#;
 
 fn mixed() -> Arc<Function> {
-    Arc::new(Function::unvalidated("eval_mixed", MIXED))
+    Arc::new(validate(MIXED.as_bytes()).unwrap())
 }
 
 fn traces(count: usize) -> String {
