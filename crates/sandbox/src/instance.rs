@@ -71,14 +71,14 @@ impl Instance {
         drop(handed_out());
         let instance = sandbox.start().instantiate(&mut store).map_err(|error| broken(&error))?;
         let region = the_only(handed_out())?;
-        let prepare: TypedFunc<(String,), (Vec<u8>,)> =
+        let prepare: TypedFunc<(String, String), (Vec<u8>,)> =
             instance.get_typed_func(&mut store, "prepare").map_err(|error| broken(&error))?;
         let reserve: TypedFunc<(u32,), ()> =
             instance.get_typed_func(&mut store, "reserve").map_err(|error| broken(&error))?;
         let judge = instance.get_typed_func(&mut store, "judge").map_err(|error| broken(&error))?;
 
         let (answer,) = prepare
-            .call(&mut store, (function.source.as_ref().to_owned(),))
+            .call(&mut store, (function.source.as_ref().to_owned(), function.name.clone()))
             .map_err(|error| ended(&error, store.data(), TO_PREPARE))?;
         match Frame::read(&answer).map(|frame| (frame.answer, frame.text)) {
             Some((Answer::Ready, _)) => {}
