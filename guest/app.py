@@ -208,6 +208,8 @@ def seal():
     sys.path_hooks.clear()
     sys.path_importer_cache.clear()
     sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter]
+    # Only the first use of a pattern would warn, and what is first depends on the traces before.
+    warnings.simplefilter("ignore")
     sys.stdout, sys.stderr = STDOUT, STDERR
 
 
