@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod coverage;
+mod eval;
 mod overlap;
 mod regress;
 mod tools;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::eval::{EvalAction, EvalArgs, EvalCheckArgs};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };
@@ -75,6 +77,8 @@ pub(crate) enum Verb {
     Overlap(OverlapArgs),
     /// Keep fixed bugs fixed: add, archive and seal regression cases
     Regress(RegressArgs),
+    /// Judge traces with Python functions, in a sandbox
+    Eval(EvalArgs),
     /// Write a first configuration and a first eval file
     Init(InitArgs),
     /// Print the JSON Schema of a file format
@@ -359,6 +363,8 @@ pub(crate) enum SchemaName {
     RegressReport,
     /// Archives of regression cases
     RegressionArchive,
+    /// What 'karat eval check --format json' prints
+    EvalCheck,
 }
 
 #[derive(Debug, Args)]

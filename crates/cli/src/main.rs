@@ -79,6 +79,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Tools(args) => verb::tools::run(&args, environment, printer),
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
+        Verb::Eval(args) => verb::eval::run(args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

@@ -11,6 +11,7 @@ mod conformance;
 mod coverage;
 mod diff;
 mod dotenv;
+mod eval_check;
 mod generated;
 mod hostile;
 mod init;
