@@ -29,6 +29,8 @@ FILE_NAME = "<eval>"
 MOST_OUTPUT = 64 * 1024
 MOST_REASON = 64 * 1024
 MOST_ERROR = 8 * 1024
+MOST_SUMMARY = 1024
+MOST_FRAMES = 40
 
 PASSED, FAILED, EXCEPTION, MEMORY, RETURN, SYNTAX, READY = b"P", b"F", b"E", b"M", b"R", b"S", b"Y"
 
@@ -104,35 +106,55 @@ def told(error):
     place = error.__traceback__
     while place is not None and place.tb_frame.f_code.co_filename != FILE_NAME:
         place = place.tb_next
-    try:
-        lines = traceback.format_exception(type(error), error, place)
-        summary = "".join(traceback.format_exception_only(error)).strip()
-    except BaseException as second:
-        return f"{type(error).__name__} (and its traceback raised {type(second).__name__})"
+    # Of a recursion, the end is enough.
+    end, depth = place, 0
+    while end is not None:
+        end, depth = end.tb_next, depth + 1
+    for _ in range(depth - MOST_FRAMES):
+        place = place.tb_next
+    text = str(error)
+    if len(text) > MOST_ERROR:
+        # What is formatted whole would be copied several times, and may not fit.
+        lines = traceback.format_tb(place)
+        summary = f"{type(error).__name__}: {text[:MOST_SUMMARY]} [cut]"
+        return "".join((summary, "\nTraceback (most recent call last):\n", *lines, summary))
+    lines = traceback.format_exception(type(error), error, place, limit=-MOST_FRAMES)
+    summary = "".join(traceback.format_exception_only(error)).strip()
     text = "".join(lines)
     # The last line says what it was; at the beginning, it is seen in a list too.
     return text[-MOST_ERROR:] if isinstance(error, SyntaxError) else f"{summary}\n{text[-MOST_ERROR:]}"
 
 
-def outcome_of(error):
-    if isinstance(error, MemoryError):
-        error.__traceback__ = None
-        return frame(MEMORY, b"")
-    return frame(EXCEPTION, to_bytes(told(error), 2 * MOST_ERROR))
+def told_safely(error):
+    """Returns what can be said of an exception, which may do anything when it is asked."""
+    try:
+        return told(error)
+    except BaseException as second:
+        # A class can lie about its name, but not to `type`.
+        name_of = type.__dict__["__name__"].__get__
+        return f"{name_of(type(error))} (and telling more raised {name_of(type(second))})"
+
+
+def shown(value):
+    """Returns the beginning of what a value looks like, if it lets itself be looked at."""
+    try:
+        return repr(value)[:200]
+    except BaseException:
+        return "something that cannot be shown"
 
 
 class WitWorld(wit_world.WitWorld):
-    def prepare(self, source: str) -> bytes:
+    def prepare(self, source: str, name: str) -> bytes:
         global prepared, function_name
         prepared = None
         try:
             prepared = compile(source, FILE_NAME, "exec", dont_inherit=True)
-        except MemoryError as error:
-            return outcome_of(error)
+        except MemoryError:
+            return frame(MEMORY, b"")
         except BaseException as error:
-            return frame(SYNTAX, to_bytes(told(error), MOST_ERROR))
+            return frame(SYNTAX, to_bytes(told_safely(error), MOST_ERROR))
         linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(True), FILE_NAME)
-        function_name = next((name for name in prepared.co_names if name.startswith("eval_")), None)
+        function_name = name
         return frame(READY, b"")
 
     def reserve(self, size: int) -> None:
@@ -155,9 +177,12 @@ class WitWorld(wit_world.WitWorld):
                         return frame(PASSED, to_bytes(reason, MOST_REASON))
                     if passed is False:
                         return frame(FAILED, to_bytes(reason, MOST_REASON))
-            return frame(RETURN, to_bytes(repr(verdict)[:200], 1000))
+            return frame(RETURN, to_bytes(shown(verdict), 1000))
+        except MemoryError:
+            # Not by isinstance(), which an exception can lie to.
+            return frame(MEMORY, b"")
         except BaseException as error:
-            return outcome_of(error)
+            return frame(EXCEPTION, to_bytes(told_safely(error), 2 * MOST_ERROR))
 
 
 def seal():
@@ -183,6 +208,8 @@ def seal():
     sys.path_hooks.clear()
     sys.path_importer_cache.clear()
     sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter]
+    # Only the first use of a pattern would warn, and what is first depends on the traces before.
+    warnings.simplefilter("ignore")
     sys.stdout, sys.stderr = STDOUT, STDERR
 
 
@@ -214,7 +241,7 @@ def warm_up():
     world = WitWorld()
     trace = marshal.dumps({"trace_id": "x", "steps": []})
     for source in WARM_UP:
-        if world.prepare(source)[:1] == READY:
+        if world.prepare(source, "eval_warm_up")[:1] == READY:
             world.judge(trace)
 
 

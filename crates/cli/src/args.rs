@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::eval::{EvalAction, EvalArgs, EvalDoctorArgs};
+pub(crate) use self::eval::{EvalAction, EvalArgs, EvalCheckArgs, EvalDoctorArgs};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };
@@ -368,6 +368,8 @@ pub(crate) enum SchemaName {
     RegressionArchive,
     /// What 'karat eval doctor --format json' prints
     EvalDoctor,
+    /// What 'karat eval check --format json' prints
+    EvalCheck,
 }
 
 #[derive(Debug, Args)]

@@ -22,6 +22,9 @@ pub(crate) enum Answer {
 
 const LENGTHS: usize = 3;
 
+/// How long each text may be: the other side keeps to 64 KB and a mark where it cut, unless it was tampered with.
+const MOST_TEXT: usize = 64 * 1024 + 64;
+
 impl Frame {
     /// Takes an answer apart. It comes from the side that is not trusted, so it may be anything.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
@@ -41,6 +44,9 @@ impl Frame {
             let (number, after) = rest.split_first_chunk::<4>()?;
             *length = usize::try_from(u32::from_le_bytes(*number)).ok()?;
             rest = after;
+        }
+        if lengths.iter().any(|length| *length > MOST_TEXT) {
+            return None;
         }
         let mut texts = lengths.into_iter().map(|length| {
             let (text, after) = rest.split_at_checked(length)?;

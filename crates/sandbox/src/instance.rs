@@ -38,6 +38,8 @@ pub(crate) struct Instance {
 pub(crate) struct Ran {
     pub(crate) judgement: Judgement,
     pub(crate) left: Left,
+    /// It asked for memory and was refused, whatever it made of that.
+    pub(crate) was_refused: bool,
 }
 
 /// In which state a run left its instance.
@@ -69,14 +71,14 @@ impl Instance {
         drop(handed_out());
         let instance = sandbox.start().instantiate(&mut store).map_err(|error| broken(&error))?;
         let region = the_only(handed_out())?;
-        let prepare: TypedFunc<(String,), (Vec<u8>,)> =
+        let prepare: TypedFunc<(String, String), (Vec<u8>,)> =
             instance.get_typed_func(&mut store, "prepare").map_err(|error| broken(&error))?;
         let reserve: TypedFunc<(u32,), ()> =
             instance.get_typed_func(&mut store, "reserve").map_err(|error| broken(&error))?;
         let judge = instance.get_typed_func(&mut store, "judge").map_err(|error| broken(&error))?;
 
         let (answer,) = prepare
-            .call(&mut store, (function.source.as_ref().to_owned(),))
+            .call(&mut store, (function.source.as_ref().to_owned(), function.name.clone()))
             .map_err(|error| ended(&error, store.data(), TO_PREPARE))?;
         match Frame::read(&answer).map(|frame| (frame.answer, frame.text)) {
             Some((Answer::Ready, _)) => {}
@@ -108,18 +110,24 @@ impl Instance {
             Err(error) => {
                 let conclusion = Conclusion::Error(ended(&error, self.store.data(), limits.time));
                 let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
-                return Ran { judgement, left: Left::Dead };
+                return Ran { judgement, left: Left::Dead, was_refused: self.store.data().refused };
             }
         };
+        let was_refused = self.store.data().refused;
         let Some(frame) = Frame::read(&answer) else {
             let error = EvalError::new(ErrorKind::Internal, "Python's answer cannot be read");
             let conclusion = Conclusion::Error(error);
             let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
-            return Ran { judgement, left: Left::Dead };
+            return Ran { judgement, left: Left::Dead, was_refused };
         };
         let conclusion = match frame.answer {
             Answer::Passed => Conclusion::Verdict { passed: true, reason: frame.text },
             Answer::Failed => Conclusion::Verdict { passed: false, reason: frame.text },
+            // Python 3.14 says other things than MemoryError where a text could not grow, and goes on with what is none.
+            Answer::Exception if was_refused => {
+                let said = format!("{}, and then raised {}", out_of_memory(limits), frame.text);
+                Conclusion::Error(EvalError::new(ErrorKind::Memory, said))
+            }
             Answer::Exception => Conclusion::Error(EvalError::new(ErrorKind::Exception, frame.text)),
             Answer::Memory => Conclusion::Error(out_of_memory(limits)),
             Answer::Return => Conclusion::Error(EvalError::new(
@@ -130,8 +138,10 @@ impl Instance {
                 Conclusion::Error(EvalError::new(ErrorKind::Internal, "Python's answer is to another question"))
             }
         };
-        let left = if matches!(conclusion, Conclusion::Verdict { .. }) { Left::InOrder } else { Left::Upset };
-        Ran { judgement: Judgement { conclusion, elapsed, stdout: frame.stdout, stderr: frame.stderr }, left }
+        let is_verdict = matches!(conclusion, Conclusion::Verdict { .. });
+        let left = if is_verdict && !was_refused { Left::InOrder } else { Left::Upset };
+        let judgement = Judgement { conclusion, elapsed, stdout: frame.stdout, stderr: frame.stderr };
+        Ran { judgement, left, was_refused }
     }
 
     /// Makes Python as it was before the first trace; false when that cannot be.
@@ -162,6 +172,8 @@ fn ended(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalError {
         // What Python itself needs was not there.
         Some(Trap::UnreachableCodeReached) if host.refused => EvalError::new(ErrorKind::Memory, "used up its memory"),
         Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python broke off: {trap}")),
+        // It wanted to say so on a stderr that it does not have.
+        None if host.refused => EvalError::new(ErrorKind::Memory, "used up its memory"),
         None => EvalError::new(ErrorKind::Internal, format!("Python called for what it may not have: {error:#}")),
     }
 }

@@ -8,7 +8,7 @@ use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement, Limits}
 use crate::Isolation;
 use crate::engine::Sandbox;
 use crate::function::Function;
-use crate::instance::{Instance, Left};
+use crate::instance::{Instance, Left, Ran};
 
 /// How many Pythons a thread keeps; each can grow to a function's limit.
 const MOST_SEATS: usize = 4;
@@ -51,14 +51,13 @@ impl Worker {
             Python::New(instance) => return self.run(function, instance, trace),
             Python::Used(mut instance) => {
                 let ran = instance.judge(trace.to_vec(), self.limits);
-                if ran.left != Left::Dead && depends_on_earlier_traces(&ran.judgement) {
-                    return match instance.put_back() {
-                        true => self.run(function, instance, trace),
-                        false => {
-                            drop(instance);
-                            self.judge(function, trace)
-                        }
-                    };
+                if depends_on_earlier_traces(&ran) {
+                    if ran.left != Left::Dead && instance.put_back() {
+                        return self.run(function, instance, trace);
+                    }
+                    drop(instance);
+                    // In a new one, for this one's seat is empty.
+                    return self.judge(function, trace);
                 }
                 let judgement = ran.judgement;
                 match self.after(function, instance, ran.left) {
@@ -108,10 +107,12 @@ impl Worker {
 
 /// Tells whether what came out could be another in a Python that is as new: an address shows in it, or memory that
 /// earlier traces used was not free yet.
-fn depends_on_earlier_traces(judgement: &Judgement) -> bool {
+fn depends_on_earlier_traces(Ran { judgement, was_refused, .. }: &Ran) -> bool {
     let text = match &judgement.conclusion {
+        // It would only take as long again.
+        Conclusion::Error(error) if error.kind == ErrorKind::Timeout => return false,
+        _ if *was_refused => return true,
         Conclusion::Verdict { reason, .. } => reason,
-        Conclusion::Error(error) if error.kind == ErrorKind::Memory => return true,
         Conclusion::Error(error) => &error.message,
     };
     [text, &judgement.stdout, &judgement.stderr].into_iter().any(|text| text.contains(" at 0x"))

@@ -1,9 +1,11 @@
 //! What can be said to `karat eval`.
 
+mod check;
 mod doctor;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
 
 #[derive(Debug, Args)]
@@ -14,6 +16,8 @@ pub(crate) struct EvalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalAction {
+    /// Find what an eval function may not do or has wrong, without running it
+    Check(EvalCheckArgs),
     /// Show the Python that runs eval functions, and try whether the sandbox holds
     Doctor(EvalDoctorArgs),
 }

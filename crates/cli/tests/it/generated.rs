@@ -41,6 +41,7 @@ fn schemas_are_fresh() {
         "regress-report",
         "regression-archive",
         "eval-doctor",
+        "eval-check",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -73,6 +74,7 @@ fn the_command_line_reference_is_fresh() {
         "regress seal",
         "eval",
         "eval doctor",
+        "eval check",
         "init",
         "schema",
         "completions",

@@ -13,6 +13,7 @@ mod diff;
 mod dotenv;
 mod eval_doctor;
 mod evals_in_cases;
+mod eval_check;
 mod generated;
 mod hostile;
 mod init;

@@ -383,7 +383,9 @@ impl<'a> Footprint<'_, 'a> {
             [value, Expr::StringLiteral(name), rest @ ..] if call.arguments.keywords.is_empty() => {
                 self.require(is_harmless_attribute(name.value.to_str()));
                 self.visit_expr(value);
-                rest.iter().for_each(|argument| self.visit_expr(argument));
+                for argument in rest {
+                    self.visit_expr(argument);
+                }
             }
             _ => self.dirty(),
         }

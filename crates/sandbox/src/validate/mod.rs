@@ -7,11 +7,12 @@ mod entry;
 mod footprint;
 mod nesting;
 mod rules;
+mod semantics;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use ruff_python_ast::PythonVersion;
+use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged as _;
 
@@ -65,7 +66,7 @@ fn read(text: &str) -> Result<Function, Vec<Finding>> {
         return Err(vec![unreadable(Rule::Syntax, "the source cannot be parsed", 0..0)]);
     };
     let body = &parsed.syntax().body;
-    let mut findings = syntax_errors(&parsed);
+    let mut findings = syntax_errors(&parsed, text);
     let is_python = findings.is_empty();
     findings.extend(rules::check(body));
     let (name, mut wrong) = entry::find(body);
@@ -80,11 +81,15 @@ fn read(text: &str) -> Result<Function, Vec<Finding>> {
     }
 }
 
-fn syntax_errors<T>(parsed: &Parsed<T>) -> Vec<Finding> {
+fn syntax_errors(parsed: &Parsed<ModModule>, text: &str) -> Vec<Finding> {
     let invalid = parsed.errors().iter().map(|error| (error.error.to_string(), error.location));
     let unsupported = parsed.unsupported_syntax_errors().iter().map(|error| (error.to_string(), error.range()));
+    // What is wrong within a tree that was guessed would be a guess too.
+    let is_tree = parsed.errors().is_empty();
+    let later = if is_tree { semantics::check(&parsed.syntax().body, text, VERSION) } else { Vec::new() };
     invalid
         .chain(unsupported)
+        .chain(later)
         .take(MOST_SYNTAX_ERRORS)
         .map(|(message, range)| unreadable(Rule::Syntax, &lower_first(&message), range.into()))
         .collect()

@@ -9,9 +9,9 @@ use ruff_python_parser::lexer::lex;
 
 use crate::function::{Finding, Rule};
 
-/// How many brackets may stand in each other, as in CPython.
+/// How many brackets may stand in each other, as in Python itself.
 const MOST_BRACKETS: usize = 200;
-/// How many blocks may stand in each other, as in CPython.
+/// How many blocks may stand in each other, as in Python itself.
 const MOST_BLOCKS: usize = 100;
 /// How many operators, calls and brackets may be within each other.
 const MOST_LEVELS: usize = 1000;

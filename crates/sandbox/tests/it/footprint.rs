@@ -24,7 +24,9 @@ fn function(body: &str) -> String {
 )]
 #[case("return type(trace) is dict, type(trace).__name__")]
 #[case("x = getattr(trace, 'items', None)\ny = hasattr(trace, 'keys')")]
-#[case("match trace:\n    case {'steps': [first, *rest]}: pass\n    case str() | dict(keys=k): pass\n    case _: pass")]
+#[case(
+    "match trace:\n    case {'steps': [first, *rest]}: pass\n    case str() | bytes(): pass\n    case dict(keys=k): pass\n    case _: pass"
+)]
 #[case("total = 0\ndef add(n):\n    nonlocal total\n    total += n\n    return lambda: total\nadd(1)()")]
 #[case("def numbers():\n    yield 1\n    yield from (2, 3)\nreturn sum(numbers()) == 6, ''")]
 #[case("x: typing.Optional[typing.List[str]] = None\ny: dict[str, int | None] = {}\nz: 'Anything' = 1")]

@@ -5,5 +5,10 @@
 #[cfg(unix)]
 mod compiled;
 mod doctor;
+mod features;
 mod footprint;
+mod hostile;
+mod soak;
+mod streaming;
+mod support;
 mod validate;

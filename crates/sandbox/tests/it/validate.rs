@@ -169,6 +169,31 @@ fn syntax_errors_are_found_with_what_else_is_wrong() {
 }
 
 #[rstest]
+#[case("return 1", "syntax 1:1 return 1")]
+#[case("break", "syntax 1:1 break")]
+#[case("for x in []:\n    def f(): continue", "syntax 2:14 continue")]
+#[case("for x in []: pass\nelse: break", "syntax 2:7 break")]
+#[case("X = [(yield) for x in ()]", "syntax 1:7 yield")]
+#[case("def f(a, a): pass", "syntax 1:10 a")]
+#[case("def f(): await g()", "syntax 1:10 await g()")]
+#[case("def f():\n    from json import *", "syntax 2:5 from json import *")]
+#[case("def f():\n    *a, *b = g", "syntax 2:5 *a, *b")]
+fn what_parses_may_be_no_python(#[case] before: &str, #[case] expected: &str) {
+    assert_eq!(told(&format!("{before}{REST}")).join(";"), expected);
+}
+
+#[rstest]
+#[case("while 1:\n    if 1: break\n    for x in []: continue\n    else: continue")]
+#[case("def f():\n    yield 1\n    return (lambda: (yield)), [x for x in (yield)]")]
+#[case("async def f():\n    await g()\n    async with a as b: return [x async for x in b]")]
+#[case(
+    "class A:\n    def f(self, a, *b, c=1, **d):\n        nonlocal_ = [y for x in b for y in x]\n        return self"
+)]
+fn what_is_python_is_let_through(#[case] before: &str) {
+    assert_eq!(told(&format!("{before}{REST}")), Vec::<String>::new());
+}
+
+#[rstest]
 #[case::byte_order_mark("\u{feff}x = 1\nopen")]
 #[case::windows("x = 1\r\nopen")]
 #[case::old_mac("x = 1\ropen")]

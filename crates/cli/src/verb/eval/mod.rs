@@ -1,9 +1,11 @@
 //! `karat eval`: Python functions that judge traces.
 
+mod check;
 mod doctor;
 
 use karat_core::exit::ExitStatus;
 
+pub(crate) use self::check::EvalCheckReport;
 pub(crate) use self::doctor::DoctorReport;
 use crate::args::{EvalAction, EvalArgs};
 use crate::environment::Environment;
@@ -13,5 +15,6 @@ use crate::printer::Printer;
 pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     match args.action {
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
+        EvalAction::Check(args) => check::run(&args, environment, printer),
     }
 }

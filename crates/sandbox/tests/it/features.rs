@@ -1,0 +1,64 @@
+//! Python is Python: a function says in the sandbox what it says in CPython.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::process::Command;
+
+use karat_core::judgement::Conclusion;
+use karat_sandbox::{Isolation, validate};
+use rstest::rstest;
+
+use crate::support::{fixtures, judge, sandbox, sources, task};
+
+/// A function's name and a trace's number, and what came of the two: passed, and the reason.
+type Verdicts = BTreeMap<(String, u64), (bool, String)>;
+
+/// Runs all functions in the machine's own Python; where it is too old for one, that is left out.
+fn said_by_cpython() -> Verdicts {
+    let folder = fixtures();
+    let output = Command::new("python3")
+        .arg("-I")
+        .arg(folder.join("cpython.py"))
+        .args(sources("features").iter().map(|source| &source.path))
+        .stdin(File::open(folder.join("features/traces.jsonl")).unwrap())
+        .env("PYTHONIOENCODING", "utf-8")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter_map(|(name, number, passed, reason): (String, u64, Option<bool>, Option<String>)| {
+            Some(((name, number), (passed?, reason?)))
+        })
+        .collect()
+}
+
+#[test]
+fn what_python_can_do_is_not_refused() {
+    for source in sources("features") {
+        let function = validate(source.text.as_bytes()).unwrap_or_else(|found| panic!("{}: {found:#?}", source.name));
+        assert_eq!(function.name, format!("eval_{}", source.name));
+    }
+}
+
+#[rstest]
+fn python_means_the_same(#[values(Isolation::Namespace, Isolation::Strict)] isolation: Isolation) {
+    let Some(sandbox) = sandbox() else { return };
+    let traces = fs::read(fixtures().join("features/traces.jsonl")).unwrap();
+    let expected = said_by_cpython();
+    let all = sources("features");
+    assert!(all.len() >= 60);
+    for source in all {
+        // More than once, so that a trace follows others.
+        let twice = [traces.as_slice(), traces.as_slice()].concat();
+        let count = u64::try_from(traces.split(|byte| *byte == b'\n').count() - 1).unwrap();
+        for judged in judge(sandbox, &task(&[source.function()], isolation), twice) {
+            let number = (judged.number - 1) % count + 1;
+            let Some((passed, reason)) = expected.get(&(source.name.clone(), number)) else { continue };
+            let verdict = Conclusion::Verdict { passed: *passed, reason: reason.clone() };
+            assert_eq!(judged.judgements[0].conclusion, verdict, "{} over trace {}", source.name, judged.number);
+        }
+    }
+}

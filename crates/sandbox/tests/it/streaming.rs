@@ -1,0 +1,154 @@
+//! Traces are judged as they come, in their order, on any number of threads.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use karat_core::judgement::{Conclusion, ErrorKind};
+use karat_sandbox::{
+    Function, Input, Isolation, Judged, Listener, SandboxError, Task, judge_in_order, read_lines, validate,
+};
+
+use crate::support::{judge, outcome, sandbox, task};
+
+/// Passes, fails or breaks as the trace says, and shows in its reason what earlier traces could have changed.
+const MIXED: &str = r#"
+SEEN = []
+
+
+class Item:
+    pass
+
+
+def eval_mixed(trace):
+    number = trace["number"]
+    SEEN.append(bytearray(number * 10))
+    print("number", number)
+    if number % 7 == 3:
+        raise ValueError(f"{number} {Item()}")
+    if number % 11 == 5:
+        return number
+    order = {Item(): index for index in range(5)}
+    places = [order[item] for item in set(order)]
+    return number % 2 == 0, f"{number} {len(SEEN)} {places}"
+"#;
+
+fn mixed() -> Arc<Function> {
+    Arc::new(validate(MIXED.as_bytes()).unwrap())
+}
+
+fn traces(count: usize) -> String {
+    (0..count).map(|number| format!("{{\"trace_id\": \"t{number}\", \"number\": {number}}}\n")).collect()
+}
+
+/// Gives what it has, then never ends and never gives anything again.
+struct Blocks {
+    text: io::Cursor<Vec<u8>>,
+    never: Receiver<()>,
+}
+
+impl Read for Blocks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.text.read(buffer)?;
+        if count == 0 {
+            let _ = self.never.recv();
+        }
+        Ok(count)
+    }
+}
+
+/// Waits for so many traces, but not for ever.
+struct Waits<'a> {
+    judged: &'a mut Vec<Judged>,
+    wanted: usize,
+    until: Instant,
+}
+
+impl Listener for Waits<'_> {
+    fn judged(&mut self, judged: Judged) -> ControlFlow<()> {
+        self.judged.push(judged);
+        if self.judged.len() == self.wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn idle(&mut self) -> ControlFlow<()> {
+        if Instant::now() < self.until { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+}
+
+#[test]
+fn what_was_read_is_answered_while_the_next_read_blocks() {
+    let Some(sandbox) = sandbox() else { return };
+    let (kept, never) = channel();
+    let reader = Blocks { text: io::Cursor::new(traces(3).into_bytes()), never };
+    let mut judged = Vec::new();
+    let listener = Waits { judged: &mut judged, wanted: 3, until: Instant::now() + Duration::from_secs(60) };
+    let task = Task { jobs: 2, ..task(&[mixed()], Isolation::Namespace) };
+    judge_in_order(sandbox, &task, read_lines(reader), listener).unwrap();
+    assert_eq!(judged.iter().map(|judged| judged.number).collect::<Vec<_>>(), [1, 2, 3]);
+    drop(kept);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let Some(sandbox) = sandbox() else { return };
+    let rows = |jobs, isolation| {
+        let task = Task { jobs, ..task(&[mixed(), mixed()], isolation) };
+        let row = |judged: Judged| {
+            let said: Vec<_> =
+                judged.judgements.into_iter().map(|one| (one.conclusion, one.stdout, one.stderr)).collect();
+            (judged.number, judged.trace_id, judged.trace_hash, said)
+        };
+        judge(sandbox, &task, traces(150)).into_iter().map(row).collect::<Vec<_>>()
+    };
+    let one = rows(1, Isolation::Namespace);
+    assert_eq!(one.len(), 150);
+    assert!(one.iter().enumerate().all(|(index, row)| row.0 == index as u64 + 1));
+    assert_eq!(one, rows(8, Isolation::Namespace));
+    assert_eq!(one, rows(3, Isolation::Strict));
+}
+
+#[test]
+fn a_broken_line_is_named_and_the_others_are_judged() {
+    let Some(sandbox) = sandbox() else { return };
+    let lines = "{\"trace_id\": \"a\", \"number\": 0}\n\n{\"trace_id\": \n[1]\n\"\\ud800\"\n{\"number\": 2}";
+    let judged = judge(sandbox, &task(&[mixed()], Isolation::Namespace), lines);
+    let said: Vec<_> = judged.iter().map(|judged| (judged.number, outcome(&judged.judgements[0]))).collect();
+    assert_eq!(said[0], (1, "pass"));
+    assert_eq!(said[1], (3, "validation"));
+    assert_eq!(*said.last().unwrap(), (6, "pass"));
+    let Conclusion::Error(error) = &judged[1].judgements[0].conclusion else { panic!("{:?}", judged[1]) };
+    assert_eq!(error.kind, ErrorKind::Validation);
+    assert!(error.message.starts_with("line 3: "), "{}", error.message);
+}
+
+#[test]
+fn what_came_before_an_error_of_the_reader_is_judged() {
+    let Some(sandbox) = sandbox() else { return };
+    let batches = (1..=3).map(|number| match number {
+        3 => Err(io::Error::other("the disk is gone")),
+        _ => Ok(vec![Input { number, text: Ok(traces(1).into_bytes()) }]),
+    });
+    let mut numbers = Vec::new();
+    let listener = |judged: Judged| {
+        numbers.push(judged.number);
+        ControlFlow::Continue(())
+    };
+    let ended = judge_in_order(sandbox, &task(&[mixed()], Isolation::Namespace), batches, listener);
+    assert!(matches!(ended, Err(SandboxError::Traces(_))));
+    assert_eq!(numbers, [1, 2]);
+}
+
+#[test]
+fn who_has_heard_enough_is_told_no_more() {
+    let Some(sandbox) = sandbox() else { return };
+    let endless = (1..).map(|number| Ok(vec![Input { number, text: Ok(traces(1).into_bytes()) }]));
+    let mut count = 0;
+    let listener = |_: Judged| {
+        count += 1;
+        if count == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    judge_in_order(sandbox, &task(&[mixed()], Isolation::Namespace), endless, listener).unwrap();
+    assert_eq!(count, 5);
+}

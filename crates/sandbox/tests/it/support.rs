@@ -1,0 +1,100 @@
+//! A sandbox for tests, and traces through it.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use std::{fs, io};
+
+use karat_core::judgement::{Conclusion, Judgement, Limits};
+use karat_sandbox::{Function, Guest, Input, Isolation, Judged, Sandbox, Task, judge_in_order, read_lines, validate};
+use karat_testkit::guest::needs_guest;
+
+/// Returns the one sandbox of this process, or says that there is none here.
+pub(crate) fn sandbox() -> Option<&'static Sandbox> {
+    static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
+    let open = || {
+        let guest = needs_guest(Guest::find(None))?;
+        // Kept from one run of the tests to the next.
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("karat-cache");
+        Some(Sandbox::open(&guest, &cache, &mut |_| ()).unwrap())
+    };
+    SANDBOX.get_or_init(open).as_ref()
+}
+
+/// A Python file of the corpus.
+pub(crate) struct Source {
+    /// The file's name, without its ending.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// Returns the function as validation sees it; what it refuses runs all the same, for it is not the boundary.
+    pub(crate) fn function(&self) -> Arc<Function> {
+        let refused = |_| Function::unvalidated(&format!("eval_{}", self.name), &self.text);
+        Arc::new(validate(self.text.as_bytes()).unwrap_or_else(refused))
+    }
+}
+
+pub(crate) fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// Returns the Python files of a folder of the fixtures, in their names' order.
+pub(crate) fn sources(folder: &str) -> Vec<Source> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(fixtures().join(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
+    paths.sort();
+    let read = |path: PathBuf| Source {
+        name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+        text: fs::read_to_string(&path).unwrap(),
+        path,
+    };
+    paths.into_iter().map(read).collect()
+}
+
+pub(crate) fn task(functions: &[Arc<Function>], isolation: Isolation) -> Task {
+    Task { functions: functions.to_vec(), limits: Limits::default(), isolation, jobs: 1 }
+}
+
+pub(crate) fn with_time(task: Task, milliseconds: u64) -> Task {
+    Task { limits: Limits { time: Duration::from_millis(milliseconds), ..task.limits }, ..task }
+}
+
+/// Judges JSON lines and returns all that came of them.
+pub(crate) fn judge(sandbox: &Sandbox, task: &Task, lines: impl Into<Vec<u8>>) -> Vec<Judged> {
+    judge_batches(sandbox, task, read_lines(io::Cursor::new(lines.into())))
+}
+
+pub(crate) fn judge_batches(
+    sandbox: &Sandbox,
+    task: &Task,
+    batches: impl Iterator<Item = io::Result<Vec<Input>>> + Send + 'static,
+) -> Vec<Judged> {
+    let mut all = Vec::new();
+    let keep = |judged: Judged| {
+        all.push(judged);
+        ControlFlow::Continue(())
+    };
+    judge_in_order(sandbox, task, batches, keep).unwrap();
+    all
+}
+
+/// Says what came of a run in a word: `pass`, `fail` or an error's kind.
+pub(crate) fn outcome(judgement: &Judgement) -> &'static str {
+    match &judgement.conclusion {
+        Conclusion::Verdict { passed: true, .. } => "pass",
+        Conclusion::Verdict { passed: false, .. } => "fail",
+        Conclusion::Error(error) => error.kind.name(),
+    }
+}
+
+/// Returns the process's memory in use, in bytes, where the system tells.
+pub(crate) fn resident_memory() -> Option<usize> {
+    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: usize = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}
