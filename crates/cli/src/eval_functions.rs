@@ -15,6 +15,7 @@ use karat_core::source::{Finding, Place, Problem, Subject, nearest};
 use karat_sandbox::{Function, Functions, Isolation, MOST_SOURCE, readable, validate};
 
 use crate::diagnostic::print_findings;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::load::{Loaded, parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
@@ -195,13 +196,14 @@ pub(crate) fn pointer_to_cases(text: &str) -> &'static str {
 pub(crate) fn start_functions(
     loaded: &[Loaded],
     settings: &Settings,
+    environment: &Environment,
     printer: &Printer,
 ) -> Result<Option<Arc<dyn EvalFunctions>>, Failure> {
     let functions = named_functions(loaded, settings, printer)?;
     if functions.is_empty() {
         return Ok(None);
     }
-    let sandbox = open_sandbox(settings, printer)?;
+    let sandbox = open_sandbox(environment, printer)?;
     // No more than cases that can be judged at once.
     let jobs = std::thread::available_parallelism().map_or(1, NonZero::get).min(settings.concurrency);
     let started = Functions::new(&sandbox, functions, Limits::default(), Isolation::default(), jobs);
