@@ -5,6 +5,7 @@
 //! Reading a function's syntax first (`validate`) is a courtesy to its author, not what guards the host.
 
 mod compiled;
+mod doctor;
 mod engine;
 mod error;
 mod frame;
@@ -16,8 +17,11 @@ mod lines;
 mod memory;
 mod stream;
 mod transcode;
+mod validate;
 mod worker;
 
+pub use compiled::{Kept, kept};
+pub use doctor::{Trial, try_promises};
 pub use engine::{Sandbox, Stage};
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
@@ -25,6 +29,7 @@ pub use functions::Functions;
 pub use guest::Guest;
 pub use lines::{Input, Lines, read_lines};
 pub use stream::{Judged, Listener, Task, judge_in_order};
+pub use validate::{MOST_SOURCE, readable, validate};
 
 /// How far traces are kept apart from each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
