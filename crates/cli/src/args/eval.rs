@@ -1,10 +1,12 @@
 //! What can be said to `karat eval`.
 
 mod doctor;
+mod functions;
 
 use clap::{Args, Subcommand};
 
 pub(crate) use self::doctor::EvalDoctorArgs;
+pub(crate) use self::functions::{EvalNewArgs, EvalRunArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat};
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
@@ -14,6 +16,12 @@ pub(crate) struct EvalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalAction {
+    /// Judge traces with eval functions
+    Run(EvalRunArgs),
+    /// Write a first eval function with its test cases
+    New(EvalNewArgs),
+    /// Judge the cases that are kept beside eval functions, and compare with what they expect
+    Test(EvalTestArgs),
     /// Show the Python that runs eval functions, and try whether the sandbox holds
     Doctor(EvalDoctorArgs),
 }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
             None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
         }
     }
-    let functions = start_functions(&loaded, &settings, printer)?;
+    let functions = start_functions(&loaded, &settings, environment, printer)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

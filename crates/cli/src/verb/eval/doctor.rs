@@ -170,7 +170,8 @@ fn line(trial: &Trial, printer: &Printer) -> String {
     };
     let mut text = format!("  {symbol} {}{elapsed}\n", pad(trial.promise, 42));
     if let Some(instead) = &trial.broken {
-        let instead = cut(&printable(instead), printer.columns.saturating_sub(8), printer.symbols.ellipsis);
+        let instead = printable(instead);
+        let instead = cut(&instead, printer.columns.saturating_sub(8), printer.symbols.ellipsis);
         let _ = writeln!(text, "    {} {instead}", printer.symbols.arrow);
     }
     text
