@@ -10,7 +10,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::eval::{EvalAction, EvalArgs, EvalCheckArgs, EvalDoctorArgs};
+pub(crate) use self::eval::{
+    EvalAction, EvalArgs, EvalCheckArgs, EvalDoctorArgs, EvalNewArgs, EvalRunArgs, EvalTestArgs, IsolationName,
+    LimitArgs, RowFormat,
+};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };
@@ -182,6 +185,9 @@ pub(crate) struct ConfigArgs {
     /// Make no call that would take the run past this many US dollars
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost_usd: Option<f64>,
+    /// What eval functions may use, as JSON: {"timeMs": …, "memoryMb": …} [default: 5000 and 50, which are the most]
+    #[arg(long, value_name = "JSON")]
+    pub(crate) eval_limits: Option<String>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
@@ -370,6 +376,14 @@ pub(crate) enum SchemaName {
     EvalDoctor,
     /// What 'karat eval check --format json' prints
     EvalCheck,
+    /// Lines of an eval function's cases
+    EvalCases,
+    /// Lines that 'karat eval run --format jsonl' prints
+    EvalExecution,
+    /// What 'karat eval run --format json' prints
+    EvalRun,
+    /// What 'karat eval test --format json' prints
+    EvalTest,
 }
 
 #[derive(Debug, Args)]

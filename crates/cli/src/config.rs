@@ -3,6 +3,7 @@
 use karat_agents::{HttpConfig, Price, ProviderConfig};
 use karat_core::contract::Silence;
 use karat_core::gate::Gates;
+use karat_core::judgement::LowerLimits;
 use karat_core::source::{
     Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
     read_string, read_string_map, read_strings, read_word, type_name,
@@ -104,6 +105,8 @@ pub(crate) struct ConfigFile {
     pub(crate) tool_execution: Option<ToolExecutor>,
     /// The tools that may run on MCP servers; others are refused to the model.
     pub(crate) allow_tools: Option<AllowTools>,
+    /// What eval functions may use.
+    pub(crate) eval_limits: Option<LowerLimits>,
 }
 
 /// Who runs the tools that a model calls.
@@ -235,6 +238,7 @@ impl ConfigFile {
                 read_word(value, path, problems, &ToolExecutor::NAMES, ToolExecutor::from_name)
             }),
             allow_tools: object.nullable("allowTools", path, problems, AllowTools::read),
+            eval_limits: object.nullable("evalLimits", path, problems, LowerLimits::read),
         };
         object.close(path, problems);
         Some(config)

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use karat_core::case::{Case, EvalFile, SuiteFile};
 use karat_core::exit::ExitStatus;
-use karat_core::judgement::Limits;
 use karat_core::port::EvalFunctions;
 use karat_core::source::{Finding, Place, Problem, Subject, nearest};
 use karat_sandbox::{Function, Functions, Isolation, MOST_SOURCE, readable, validate};
@@ -66,7 +65,7 @@ pub(crate) fn find_functions(settings: &Settings) -> Result<ProjectFunctions, Fa
     Ok(ProjectFunctions { folder, has_folder: true, files })
 }
 
-fn is_function_file(path: &Path) -> bool {
+pub(crate) fn is_function_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Anything else of that name could be a pipe on which to wait for ever.
     path.extension().is_some_and(|extension| extension == "py") && !name.starts_with(['.', '_']) && path.is_file()
@@ -96,7 +95,7 @@ impl FunctionFile {
     }
 
     /// Tells whether a function is in this file, as far as that can be said of one that is not in order.
-    fn defines(&self, name: &str) -> bool {
+    pub(crate) fn defines(&self, name: &str) -> bool {
         match &self.function {
             Ok(function) => function.name == name,
             Err(_) => {
@@ -206,7 +205,9 @@ pub(crate) fn start_functions(
     let sandbox = open_sandbox(environment, printer)?;
     // No more than cases that can be judged at once.
     let jobs = std::thread::available_parallelism().map_or(1, NonZero::get).min(settings.concurrency);
-    let started = Functions::new(&sandbox, functions, Limits::default(), Isolation::default(), jobs);
+    // The configuration was read, so that these are not too large.
+    let limits = settings.eval_limits.limits().unwrap_or_default();
+    let started = Functions::new(&sandbox, functions, limits, Isolation::default(), jobs);
     let started = started.map_err(|error| Failure::errored(error.to_string()))?;
     Ok(Some(Arc::new(started)))
 }

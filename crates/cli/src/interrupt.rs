@@ -27,6 +27,11 @@ impl Interrupts {
         Self(interrupts)
     }
 
+    /// Tells whether the program was asked to stop.
+    pub(crate) fn were_asked(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Waits until the program is asked to stop, if it was not yet.
     pub(crate) async fn asked(&self) {
         if self.0.clone().wait_for(|asked| *asked).await.is_err() {

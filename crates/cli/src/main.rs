@@ -12,6 +12,7 @@ mod edit_lock;
 mod environment;
 mod eval_functions;
 mod failure;
+mod functions;
 mod interrupt;
 mod judge;
 mod live;
@@ -29,6 +30,7 @@ mod sandbox;
 mod selection;
 mod settings;
 mod snapshot;
+mod traces;
 mod variables;
 mod verb;
 

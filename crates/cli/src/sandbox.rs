@@ -4,11 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use karat_sandbox::{Guest, Sandbox, SandboxError, Stage};
+use karat_core::judgement::{Limits, LowerLimits, TooLarge};
+use karat_sandbox::{Guest, Isolation, Sandbox, SandboxError, Stage};
 
+use crate::args::{IsolationName, LimitArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
+
+/// More threads than any machine has processors are a mistake.
+const MOST_JOBS: usize = 1024;
 
 /// Gets Python ready; where it has to be compiled for this machine first, says so.
 pub(crate) fn open_sandbox(environment: &Environment, printer: &Printer) -> Result<Sandbox, Failure> {
@@ -61,5 +66,33 @@ pub(crate) fn sandbox_failure(error: SandboxError) -> Failure {
     match error.hint() {
         Some(hint) => failure.hint(hint),
         None => failure,
+    }
+}
+
+impl LimitArgs {
+    /// Returns what functions may use: flags rank above the configuration, and neither gives more than the largest.
+    pub(crate) fn limits(&self, configured: LowerLimits) -> Result<Limits, Failure> {
+        let flags = LowerLimits { time_ms: self.limit_ms, memory_mb: self.limit_mb };
+        flags.or(configured).limits().map_err(|too_large| {
+            Failure::invalid(match too_large {
+                TooLarge::TimeMs(largest) => format!("--limit-ms must be from 1 to {largest}"),
+                TooLarge::MemoryMb(largest) => format!("--limit-mb must be from 1 to {largest}"),
+            })
+        })
+    }
+
+    pub(crate) fn isolation(&self) -> Isolation {
+        match self.isolation {
+            IsolationName::Namespace => Isolation::Namespace,
+            IsolationName::Strict => Isolation::Strict,
+        }
+    }
+
+    pub(crate) fn jobs(&self) -> Result<usize, Failure> {
+        let Some(jobs) = self.jobs else {
+            return Ok(std::thread::available_parallelism().map_or(1, usize::from).min(MOST_JOBS));
+        };
+        let jobs = usize::try_from(jobs).ok().filter(|jobs| (1..=MOST_JOBS).contains(jobs));
+        jobs.ok_or_else(|| Failure::invalid(format!("--jobs must be from 1 to {MOST_JOBS}")))
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use karat_agents::{HttpConfig, KnownProvider, Parameters, Price, ProviderConfig};
 use karat_core::contract::Silence;
 use karat_core::gate::Gates;
+use karat_core::judgement::LowerLimits;
 use karat_core::redact::Redactor;
 use karat_core::source::{self, Problems, nearest, parse};
 use karat_core::tokenizer::Tokenizer;
@@ -70,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) max_cost_usd: Option<f64>,
     pub(crate) model: ModelOptions,
     pub(crate) live: LiveTools,
+    /// What eval functions may use, where that is less than the largest.
+    pub(crate) eval_limits: LowerLimits,
     /// What headers and keys name.
     pub(crate) variables: Variables,
     /// What must not be written anywhere; grows when header variables are filled in.
@@ -147,6 +150,10 @@ impl Settings {
             Some(text) => Some(read_flag("gates", text, Gates::read, &mut redactor)?),
             None => file.gates.clone(),
         };
+        let eval_limits = match &args.eval_limits {
+            Some(text) => read_flag("eval-limits", text, LowerLimits::read, &mut redactor)?,
+            None => file.eval_limits.unwrap_or_default(),
+        };
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
         let registry_command = registry_command(args, &file, &resolver, &mut redactor)?;
         let live = LiveTools::resolve(args, &file, &resolver, &mut redactor)?;
@@ -218,6 +225,7 @@ impl Settings {
             max_cost_usd: above_zero("max-cost-usd", args.max_cost_usd.or(file.max_cost_usd))?,
             model,
             live,
+            eval_limits,
             variables,
             redactor,
             root,

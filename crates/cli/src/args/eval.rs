@@ -2,11 +2,13 @@
 
 mod check;
 mod doctor;
+mod functions;
 
 use clap::{Args, Subcommand};
 
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
+pub(crate) use self::functions::{EvalNewArgs, EvalRunArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat};
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
@@ -18,6 +20,12 @@ pub(crate) struct EvalArgs {
 pub(crate) enum EvalAction {
     /// Find what an eval function may not do or has wrong, without running it
     Check(EvalCheckArgs),
+    /// Judge traces with eval functions
+    Run(EvalRunArgs),
+    /// Write a first eval function with its test cases
+    New(EvalNewArgs),
+    /// Judge the cases that are kept beside eval functions, and compare with what they expect
+    Test(EvalTestArgs),
     /// Show the Python that runs eval functions, and try whether the sandbox holds
     Doctor(EvalDoctorArgs),
 }

@@ -4,6 +4,7 @@ use karat_agents::{ChatScript, Script};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
+use karat_core::judgement::{EvalRun, EvalTestReport, Execution, FunctionCaseSchema};
 use karat_core::lock::{ToolsDiff, ToolsLock};
 use karat_core::overlap::OverlapMapSchema;
 use karat_core::regression::ArchiveSchema;
@@ -42,6 +43,10 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::RegressionArchive => schema_for!(ArchiveSchema),
         SchemaName::EvalDoctor => schema_for!(DoctorReport),
         SchemaName::EvalCheck => schema_for!(EvalCheckReport),
+        SchemaName::EvalCases => schema_for!(FunctionCaseSchema),
+        SchemaName::EvalExecution => schema_for!(Execution),
+        SchemaName::EvalRun => schema_for!(EvalRun),
+        SchemaName::EvalTest => schema_for!(EvalTestReport),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

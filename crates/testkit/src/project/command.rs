@@ -10,9 +10,21 @@ use tempfile::NamedTempFile;
 
 use super::{Filters, Output, TempProject};
 
-/// The variables that a process needs to run at all, and the one that coverage tools set.
-const KEPT_VARIABLES: [&str; 7] =
-    ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT", "TEMP", "LLVM_PROFILE_FILE"];
+/// The variables that a process needs to run at all, the one that coverage tools set, and the one that names the Python
+/// of eval functions where none was built in.
+const KEPT_VARIABLES: [&str; 8] = [
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "TMPDIR",
+    "SYSTEMROOT",
+    "TEMP",
+    "LLVM_PROFILE_FILE",
+    "KARAT_GUEST",
+];
+
+/// Python is compiled once for all tests of a binary, in a folder beside it.
+const CACHE: &str = "karat-test-cache";
 
 /// How long a command may take where a test does not say.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -35,6 +47,7 @@ impl Invocation {
         command.args(arguments).current_dir(project.path()).env_clear();
         command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.env("HOME", project.home()).env("NO_COLOR", "1");
+        command.env("KARAT_CACHE_DIR", binary.with_file_name(CACHE));
         command.envs(project.variables().iter().map(|(name, value)| (name, value)));
         Self { command, input: None, patience: PATIENCE, filters: project.filters() }
     }

@@ -2,6 +2,11 @@
 
 mod check;
 mod doctor;
+mod new;
+mod progress;
+mod rows;
+mod run;
+mod test;
 
 use karat_core::exit::ExitStatus;
 
@@ -14,6 +19,9 @@ use crate::printer::Printer;
 
 pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     match args.action {
+        EvalAction::Run(args) => run::run(&args, environment, printer),
+        EvalAction::New(args) => new::run(&args, environment, printer),
+        EvalAction::Test(args) => test::run(&args, environment, printer),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),
     }

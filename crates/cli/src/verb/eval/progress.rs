@@ -1,0 +1,54 @@
+//! Shows how far the traces are judged, on stderr.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use karat_core::judgement::Tally;
+
+use crate::environment::Environment;
+use crate::printer::Printer;
+
+/// Nobody reads faster.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A bar where it is known how much there is to read, else a spinner.
+pub(super) struct JudgingProgress {
+    bar: ProgressBar,
+    shown: Instant,
+}
+
+impl JudgingProgress {
+    /// Makes one where somebody is there to see it.
+    pub(super) fn new(environment: &Environment, printer: &Printer, bytes: Option<u64>) -> Option<Self> {
+        if !environment.stderr_is_terminal || environment.ci {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
+        let (chars, template) = match (bytes.is_some(), printer.symbols.ascii) {
+            (true, true) => ("=> ", "[{bar:30}] {percent}% {msg}, {eta} left"),
+            (true, false) => ("━╸─", "{bar:30} {percent}% {msg}, {eta} left"),
+            (false, _) => ("=> ", "{msg} in {elapsed}"),
+        };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.progress_chars(chars));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        printer.show_above(Some(bar.clone()));
+        Some(Self { bar, shown: Instant::now() })
+    }
+
+    pub(super) fn show(&mut self, tally: &Tally, read: u64) {
+        if self.shown.elapsed() < INTERVAL {
+            return;
+        }
+        self.shown = Instant::now();
+        let (passed, failed, errored) = tally.counts();
+        let errored = if errored > 0 { format!(", {errored} errored") } else { String::new() };
+        self.bar.set_message(format!("{} traces: {passed} passed, {failed} failed{errored}", tally.traces()));
+        self.bar.set_position(read);
+    }
+
+    pub(super) fn end(self, printer: &Printer) {
+        self.bar.finish_and_clear();
+        printer.show_above(None);
+    }
+}

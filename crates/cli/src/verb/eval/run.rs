@@ -1,0 +1,177 @@
+//! `karat eval run`: traces judged by eval functions.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use karat_core::exit::ExitStatus;
+use karat_core::judgement::{Conclusion, ErrorKind, Execution, Judge, JudgedTrace, Tally};
+use karat_core::port::Clock;
+use karat_report::eval_run_text;
+use karat_sandbox::{Judged, Listener, Task, judge_in_order};
+
+use super::progress::JudgingProgress;
+use super::rows::Rows;
+use crate::args::{EvalRunArgs, RowFormat};
+use crate::clock::SystemClock;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::functions::{LoadedFunction, load_functions, paths_among};
+use crate::interrupt::Interrupts;
+use crate::printer::Printer;
+use crate::sandbox::{open_sandbox, sandbox_failure};
+use crate::settings::Settings;
+use crate::traces::{Origins, Traces};
+
+pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let paths = paths_among(&args.functions, &environment.current_dir);
+    let settings = Settings::resolve(&args.limits.config_args(), &paths, environment, printer)?;
+    let limits = args.limits.limits(settings.eval_limits)?;
+    let jobs = args.limits.jobs()?;
+    let functions = load_functions(&args.functions, &settings, printer)?;
+    let traces = Traces::open(&args.traces, environment)?;
+    let sandbox = open_sandbox(environment, printer)?;
+    // From here on there is something to finish.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    let interrupts = Interrupts::listen(&runtime);
+    let started = Instant::now();
+    let names = traces.names().join(", ");
+    let is_table = args.format == RowFormat::Table;
+    let progress = if is_table { JudgingProgress::new(environment, printer, traces.bytes) } else { None };
+    let task = Task {
+        functions: functions.iter().map(|loaded| Arc::clone(&loaded.function)).collect(),
+        limits,
+        isolation: args.limits.isolation(),
+        jobs,
+    };
+    let (batches, origins) = traces.into_batches();
+    let hashes = functions.iter().map(|loaded| (loaded.function.name.as_str(), loaded.function.code_hash.as_str()));
+    let mut hearing = Hearing {
+        tally: Tally::new(hashes),
+        functions: &functions,
+        guest_hash: sandbox.guest_hash(),
+        origins: &origins,
+        clock: &SystemClock,
+        interrupts,
+        rows: Rows::new(args.format),
+        progress,
+        unwritten: None,
+        interrupted: false,
+    };
+    let judged = judge_in_order(&sandbox, &task, batches, Ear(&mut hearing));
+    if let Some(progress) = hearing.progress.take() {
+        progress.end(printer);
+    }
+    let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let Hearing { tally, mut rows, unwritten, interrupted, .. } = hearing;
+    let summary = tally.summary(elapsed, interrupted);
+    let ended = unwritten.map_or_else(|| rows.end(&summary), Err);
+    match ended {
+        // Whoever closed our stdout has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
+        Ok(()) => {}
+    }
+    if is_table && tally.traces() > 0 {
+        let text = eval_run_text(&summary, printer.console());
+        printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+    }
+    judged.map_err(sandbox_failure)?;
+    if interrupted {
+        if !is_table {
+            printer.talk("interrupted: what had been judged was written");
+        }
+        return Ok(ExitStatus::Interrupted);
+    }
+    if tally.traces() == 0 {
+        return Err(Failure::nothing_selected(format!("there are no traces in {names}"))
+            .hint("a trace is a JSON object on a line of its own"));
+    }
+    Ok(tally.status())
+}
+
+/// Hears what came of each trace: counts it, and writes its rows.
+struct Hearing<'h> {
+    tally: Tally,
+    functions: &'h [LoadedFunction],
+    guest_hash: &'h str,
+    origins: &'h Origins,
+    clock: &'h dyn Clock,
+    interrupts: Interrupts,
+    rows: Rows,
+    progress: Option<JudgingProgress>,
+    /// Why rows cannot be written.
+    unwritten: Option<io::Error>,
+    interrupted: bool,
+}
+
+/// Lends the hearing to whoever tells.
+struct Ear<'e, 'h>(&'e mut Hearing<'h>);
+
+impl Listener for Ear<'_, '_> {
+    fn judged(&mut self, judged: Judged) -> ControlFlow<()> {
+        self.0.hear(judged)
+    }
+
+    fn idle(&mut self) -> ControlFlow<()> {
+        let flushed = self.0.rows.flush();
+        self.0.go_on(flushed)
+    }
+}
+
+impl Hearing<'_> {
+    fn hear(&mut self, mut judged: Judged) -> ControlFlow<()> {
+        let origin = self.origins.of(self.tally.traces());
+        if let Some(origin) = origin {
+            // A line's number says nothing without its file.
+            for judgement in &mut judged.judgements {
+                match &mut judgement.conclusion {
+                    Conclusion::Error(error) if error.kind == ErrorKind::Validation => {
+                        error.message = format!("{origin} {}", error.message);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let Judged { number, trace_id, trace_hash, judgements } = judged;
+        self.tally.add(&judgements, || match (&trace_id, origin) {
+            (Some(id), _) => id.clone(),
+            (None, None) => format!("line {number}"),
+            (None, Some(origin)) => format!("{origin} line {number}"),
+        });
+        let mut written = Ok(());
+        if self.rows.are_wanted() {
+            let executed_at = self.clock.now().to_string();
+            let trace = JudgedTrace { id: trace_id.as_deref(), hash: &trace_hash };
+            for (loaded, judgement) in self.functions.iter().zip(judgements) {
+                let function = &loaded.function;
+                let judge =
+                    Judge { eval_id: &function.name, code_hash: &function.code_hash, guest_hash: self.guest_hash };
+                let row = Execution::new(judge, trace, judgement, executed_at.clone());
+                written = written.and_then(|()| self.rows.write(&row));
+            }
+        }
+        self.go_on(written)
+    }
+
+    /// Goes on unless nobody reads the rows any more, or somebody asked to stop.
+    fn go_on(&mut self, written: io::Result<()>) -> ControlFlow<()> {
+        if let Err(error) = written {
+            self.unwritten = Some(error);
+            return ControlFlow::Break(());
+        }
+        if self.interrupts.were_asked() {
+            self.interrupted = true;
+            return ControlFlow::Break(());
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.show(&self.tally, self.origins.read());
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,201 @@
+//! The summary of `karat eval run`.
+
+use std::fmt::Write as _;
+
+use karat_core::judgement::{EvalRunSummary, FunctionSummary, ReasonGroup};
+
+use super::milliseconds;
+use crate::console::{ConsoleSettings, Verbosity};
+use crate::terminal_text::{cut, printable, width};
+use crate::tools::counted;
+
+/// What stands before a group's text when its count is short.
+const COUNT_WIDTH: usize = 6;
+
+/// An id that is longer says no more.
+const LONGEST_ID: usize = 40;
+
+/// Lays out what each function said: counts, the most frequent reasons of fails, errors apart from these by their kind,
+/// and times.
+pub fn eval_run_text(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
+    let is_quiet = settings.verbosity == Verbosity::Quiet;
+    for function in &summary.functions {
+        let all_passed = function.failed + function.errored == 0;
+        if !(is_quiet && all_passed) {
+            write_function(function, settings, &mut out);
+            out.push('\n');
+        }
+    }
+    let _ = writeln!(out, "{}", total(summary, settings));
+    out
+}
+
+fn write_function(function: &FunctionSummary, settings: ConsoleSettings, out: &mut String) {
+    let palette = settings.palette;
+    let _ = writeln!(out, "{}", palette.bold(printable(&function.eval_id)));
+    let all = function.passed + function.failed + function.errored;
+    let share = |count: u64, word: &str| format!("{count} {word} ({})", percent(count, all));
+    let mut counts = vec![palette.good(share(function.passed, "passed"))];
+    let failed = share(function.failed, "failed");
+    counts.push(if function.failed > 0 { palette.bad(failed) } else { failed });
+    if function.errored > 0 {
+        counts.push(palette.broken(share(function.errored, "errored")));
+    }
+    let _ = writeln!(out, "  {}", counts.join(", "));
+    write_groups(&palette.bad("failed"), &function.fails, function.other_fails, settings, out);
+    for errors in &function.errors {
+        let title = palette.broken(format!("errored: {}", errors.kind));
+        write_groups(&title, &errors.groups, errors.others, settings, out);
+    }
+    if settings.verbosity != Verbosity::Quiet
+        && let (Some(p50), Some(p99)) = (function.p50_ms, function.p99_ms)
+    {
+        let times = format!("time per trace: p50 {}, p99 {}", milliseconds(p50), milliseconds(p99));
+        let _ = writeln!(out, "  {}", palette.dim(times));
+    }
+}
+
+fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: ConsoleSettings, out: &mut String) {
+    if groups.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "  {title}");
+    let ellipsis = settings.symbols.ellipsis;
+    let room = settings.columns.saturating_sub(COUNT_WIDTH + 4).max(20);
+    for group in groups {
+        let text = printable(&group.text);
+        let text = if text.is_empty() { "(no reason)".into() } else { text };
+        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", group.count, cut(&text, room, ellipsis));
+        let traces = trace_list(group, room, ellipsis);
+        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", "", settings.palette.dim(traces));
+    }
+    if others > 0 {
+        let _ = writeln!(out, "  {others:>COUNT_WIDTH$}  with other reasons");
+    }
+}
+
+/// Names the first traces of a group, as many as fit.
+fn trace_list(group: &ReasonGroup, room: usize, ellipsis: &str) -> String {
+    let mut line = "in ".to_owned();
+    let mut named = 0;
+    for trace in &group.traces {
+        let trace = printable(trace);
+        let trace = cut(&trace, LONGEST_ID.min(room / 2), ellipsis);
+        let more = format!(", {ellipsis}");
+        if named > 0 && width(&line) + 2 + width(&trace) + width(&more) > room {
+            break;
+        }
+        if named > 0 {
+            line.push_str(", ");
+        }
+        line.push_str(&trace);
+        named += 1;
+    }
+    if named < group.count {
+        let _ = write!(line, ", {ellipsis}");
+    }
+    line
+}
+
+fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
+    let traces = usize::try_from(summary.traces).unwrap_or(usize::MAX);
+    let mut line = format!("{} judged by {}", counted(traces, "trace"), counted(summary.functions.len(), "function"));
+    let EvalRunSummary { passed, failed, errored, .. } = summary;
+    let _ = write!(line, ": {passed} passed, {failed} failed");
+    if *errored > 0 {
+        let _ = write!(line, ", {errored} errored");
+    }
+    let line = match (failed, errored) {
+        (_, 1..) => settings.palette.broken(line),
+        (1.., _) => settings.palette.bad(line),
+        _ if summary.traces == 0 => line,
+        _ => settings.palette.good(line),
+    };
+    let mut line = line;
+    if settings.verbosity != Verbosity::Quiet && summary.traces > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
+        let rate = summary.traces as f64 * 1000.0 / summary.elapsed_ms.max(1) as f64;
+        #[expect(clippy::cast_precision_loss, reason = "seconds for a person")]
+        let seconds = summary.elapsed_ms as f64 / 1000.0;
+        line.push_str(&settings.palette.dim(format!(" in {seconds:.2}s ({rate:.0} traces/s)")));
+    }
+    if summary.interrupted {
+        line.push_str("\ninterrupted: the other traces were not judged");
+    }
+    line
+}
+
+/// Returns a share with one decimal, which says 0 and 100 only of none and all.
+fn percent(count: u64, all: u64) -> String {
+    if all == 0 {
+        return "0%".to_owned();
+    }
+    let tenths = (u128::from(count) * 1000 + u128::from(all) / 2) / u128::from(all);
+    let tenths = match tenths {
+        0 if count > 0 => 1,
+        1000 if count < all => 999,
+        tenths => tenths,
+    };
+    if tenths.is_multiple_of(10) { format!("{}%", tenths / 10) } else { format!("{}.{}%", tenths / 10, tenths % 10) }
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_core::judgement::{ErrorKind, ErrorSummary};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::style::{Palette, Symbols};
+
+    #[rstest]
+    #[case(0, 3, "0%")]
+    #[case(1, 3, "33.3%")]
+    #[case(3, 3, "100%")]
+    #[case(1, 1_000_000, "0.1%")]
+    #[case(999_999, 1_000_000, "99.9%")]
+    #[case(0, 0, "0%")]
+    fn none_and_all_are_said_of_none_and_all(#[case] count: u64, #[case] all: u64, #[case] expected: &str) {
+        assert_eq!(percent(count, all), expected);
+    }
+
+    fn settings(columns: usize) -> ConsoleSettings {
+        ConsoleSettings {
+            columns,
+            symbols: Symbols::ASCII,
+            palette: Palette { color: false },
+            verbosity: Verbosity::Normal,
+        }
+    }
+
+    #[test]
+    fn a_reason_is_nobodys_way_into_the_terminal_and_fits_it() {
+        let reason = format!("\u{1b}[31m{}\u{202e}", "word ".repeat(60));
+        let group = |traces: &[String]| ReasonGroup { text: reason.clone(), count: 9, traces: traces.to_vec() };
+        let traces = ["\u{1b}]0;x".to_owned(), "t".repeat(300), "u".repeat(300)];
+        let summary = EvalRunSummary {
+            traces: 18,
+            passed: 0,
+            failed: 9,
+            errored: 9,
+            interrupted: true,
+            elapsed_ms: 0,
+            functions: vec![FunctionSummary {
+                eval_id: "eval_x".to_owned(),
+                code_hash: String::new(),
+                passed: 0,
+                failed: 9,
+                errored: 9,
+                fails: vec![group(&traces)],
+                other_fails: 2,
+                errors: vec![ErrorSummary { kind: ErrorKind::Timeout, groups: vec![group(&traces)], others: 0 }],
+                p50_ms: Some(0.04),
+                p99_ms: Some(5000.0),
+            }],
+        };
+        let text = eval_run_text(&summary, settings(80));
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        assert!(text.contains("errored: timeout") && text.contains("interrupted"), "{text}");
+    }
+}

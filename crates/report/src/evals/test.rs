@@ -1,0 +1,114 @@
+//! The summary of `karat eval test`.
+
+use std::fmt::Write as _;
+
+use karat_core::judgement::{EvalTestReport, TestedCase, TestedFunction};
+use karat_core::result::Outcome;
+
+use crate::console::{ConsoleSettings, Verbosity};
+use crate::terminal_text::{cut, printable};
+use crate::tools::counted;
+
+/// How many lines of an error are shown: its first says what it is, the others where.
+const MOST_ERROR_LINES: usize = 12;
+
+/// Lays out each function with the cases that do not hold.
+pub fn eval_test_text(report: &EvalTestReport, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
+    for function in &report.functions {
+        write_function(function, settings, &mut out);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    let _ = writeln!(out, "{}", total(report, settings));
+    out
+}
+
+fn write_function(function: &TestedFunction, settings: ConsoleSettings, out: &mut String) {
+    let (symbols, palette) = (settings.symbols, settings.palette);
+    let name = printable(&function.eval_id);
+    if function.cases.is_empty() {
+        let sign = palette.doubtful(symbols.warning);
+        let _ = writeln!(out, "{sign} {name}: no cases ({} has none)", printable(&function.cases_file));
+        return;
+    }
+    let passed = function.cases.iter().filter(|case| case.outcome == Outcome::Passed).count();
+    let all = function.cases.len();
+    let has_errored = function.cases.iter().any(|case| case.outcome == Outcome::Errored);
+    if passed == all && settings.verbosity == Verbosity::Quiet {
+        return;
+    }
+    let sign = if passed == all {
+        palette.good(symbols.passed)
+    } else if has_errored {
+        palette.broken(symbols.errored)
+    } else {
+        palette.bad(symbols.failed)
+    };
+    let _ = writeln!(out, "{sign} {name}: {passed} of {} passed", counted(all, "case"));
+    for case in function.cases.iter().filter(|case| case.outcome != Outcome::Passed) {
+        write_case(case, &function.cases_file, settings, out);
+    }
+}
+
+fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mut String) {
+    let palette = settings.palette;
+    let ellipsis = settings.symbols.ellipsis;
+    let room = settings.columns.saturating_sub(4).max(20);
+    let name = case.name.as_deref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
+    let _ =
+        writeln!(out, "  {}", palette.bold(cut(&format!("{}:{}{name}", printable(file), case.line), room, ellipsis)));
+    let expected = match (case.expected, case.expected_error) {
+        (_, Some(kind)) => format!("error ({kind})"),
+        (Some(passed), None) => verdict(passed).to_owned(),
+        (None, None) => String::new(),
+    };
+    let _ = writeln!(out, "    expected {expected}{}", wanted_reason(case));
+    match (case.result, case.error_kind) {
+        (Some(passed), _) => {
+            let actual = format!("{}: {}", verdict(passed), printable(case.reason.as_deref().unwrap_or_default()));
+            let _ = writeln!(out, "    actual   {}", palette.bad(cut(&actual, room.saturating_sub(9), ellipsis)));
+        }
+        (None, kind) => {
+            let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
+            let _ = writeln!(out, "    actual   {}", palette.broken(format!("error{kind}")));
+        }
+    }
+    for line in case.error.iter().flat_map(|error| error.lines()).take(MOST_ERROR_LINES) {
+        let _ = writeln!(out, "      {}", cut(&printable(line), room.saturating_sub(2), ellipsis));
+    }
+}
+
+fn wanted_reason(case: &TestedCase) -> String {
+    let part = case.expected_reason.as_deref().map(|reason| format!(", with '{}' in the reason", printable(reason)));
+    part.unwrap_or_default()
+}
+
+fn verdict(passed: bool) -> &'static str {
+    if passed { "pass" } else { "fail" }
+}
+
+fn total(report: &EvalTestReport, settings: ConsoleSettings) -> String {
+    let summary = &report.summary;
+    let cases = summary.passed + summary.failed + summary.errored;
+    let mut line = format!(
+        "{}, {}: {} passed, {} failed",
+        counted(summary.functions, "function"),
+        counted(cases, "case"),
+        summary.passed,
+        summary.failed
+    );
+    if summary.errored > 0 {
+        let _ = write!(line, ", {} errored", summary.errored);
+    }
+    if summary.without_cases > 0 {
+        let _ = write!(line, "; {} without cases", counted(summary.without_cases, "function"));
+    }
+    match (summary.failed, summary.errored) {
+        (_, 1..) => settings.palette.broken(line),
+        (1.., _) => settings.palette.bad(line),
+        _ if summary.passed == 0 || summary.without_cases > 0 => settings.palette.doubtful(line),
+        _ => settings.palette.good(line),
+    }
+}
