@@ -150,10 +150,7 @@ impl Settings {
             Some(text) => Some(read_flag("gates", text, Gates::read, &mut redactor)?),
             None => file.gates.clone(),
         };
-        let eval_limits = match &args.eval_limits {
-            Some(text) => read_flag("eval-limits", text, LowerLimits::read, &mut redactor)?,
-            None => file.eval_limits.unwrap_or_default(),
-        };
+        let eval_limits = eval_limits(args, &file, &mut redactor)?;
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
         let registry_command = registry_command(args, &file, &resolver, &mut redactor)?;
         let live = LiveTools::resolve(args, &file, &resolver, &mut redactor)?;
@@ -163,14 +160,7 @@ impl Settings {
             model.providers.values_mut().for_each(|provider| provider.max_retries = None);
         }
         mask_provider_keys(&variables, &mut redactor);
-        let judge = match args.judge.as_deref().map(str::trim) {
-            Some(text) if text.starts_with('{') => Some(read_flag("judge", text, JudgeConfig::read, &mut redactor)?),
-            Some(model) => {
-                redactor.learn("judge", &Value::from(model));
-                Some(JudgeConfig::named(model))
-            }
-            None => None,
-        };
+        let judge = judge_flag(args, &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             silence: silence_setting(args, &file, config_path, &mut redactor)?,
@@ -341,6 +331,25 @@ fn agent_endpoints(
         return Err(Failure::invalid("'matrix' names no agent"));
     }
     Ok(names.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
+}
+
+fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<LowerLimits, Failure> {
+    match &args.eval_limits {
+        Some(text) => read_flag("eval-limits", text, LowerLimits::read, redactor),
+        None => Ok(file.eval_limits.unwrap_or_default()),
+    }
+}
+
+/// Returns the judge of a flag: a model alone, or with how it is asked.
+fn judge_flag(args: &ConfigArgs, redactor: &mut Redactor) -> Result<Option<JudgeConfig>, Failure> {
+    match args.judge.as_deref().map(str::trim) {
+        Some(text) if text.starts_with('{') => read_flag("judge", text, JudgeConfig::read, redactor).map(Some),
+        Some(model) => {
+            redactor.learn("judge", &Value::from(model));
+            Ok(Some(JudgeConfig::named(model)))
+        }
+        None => Ok(None),
+    }
 }
 
 fn silence_setting(

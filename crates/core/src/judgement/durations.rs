@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// How many buckets each power of two has: a value is known to one part in this many.
-const PARTS: u64 = 32;
+/// How many buckets each power of two has, as a power of two.
+const PART_BITS: u32 = 5;
 
-/// `PARTS` is this power of two.
-const PART_BITS: u32 = PARTS.trailing_zeros();
+/// A value is known to one part in this many.
+const PARTS: u64 = 1 << PART_BITS;
 
 /// For every number of nanoseconds.
-const BUCKETS: usize = (64 - PART_BITS as usize) * PARTS as usize + PARTS as usize;
+const BUCKETS: usize = (65 - PART_BITS as usize) << PART_BITS;
 
 /// A histogram with fixed buckets, each about three percent wide.
 #[derive(Debug, Clone)]
