@@ -115,7 +115,7 @@ impl Guest {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// Finds what `sys.version` begins with: `3.14.0 (main, …`.
