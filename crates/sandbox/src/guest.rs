@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_version_is_read_off() {
         assert_eq!(python_version(b"x\0 (main, y)\0\x033.14.0 (main, Sep"), Some("3.14.0".to_owned()));
-        assert_eq!(python_version(b"\03.15.0rc1+ (main, Sep"), Some("3.15.0rc1+".to_owned()));
+        assert_eq!(python_version(b"\x003.15.0rc1+ (main, Sep"), Some("3.15.0rc1+".to_owned()));
         assert_eq!(python_version(b"3.14 is a number"), None);
     }
 
