@@ -96,13 +96,11 @@ impl FunctionFile {
 
     /// Tells whether a function is in this file, as far as that can be said of one that is not in order.
     pub(crate) fn defines(&self, name: &str) -> bool {
-        match &self.function {
-            Ok(function) => function.name == name,
-            Err(_) => {
-                let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-                stem == name || name.strip_prefix("eval_") == Some(&stem) || place_of(&self.text, name).is_some()
-            }
+        if let Ok(function) = &self.function {
+            return function.name == name;
         }
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        stem == name || name.strip_prefix("eval_") == Some(&stem) || place_of(&self.text, name).is_some()
     }
 }
 

@@ -138,7 +138,7 @@ fn open(path: &Path) -> io::Result<(File, Option<u64>)> {
     if about.is_dir() {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
-    let length = about.is_file().then(|| about.len());
+    let length = about.is_file().then_some(about.len());
     Ok((file, length))
 }
 

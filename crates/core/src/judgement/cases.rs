@@ -118,9 +118,10 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, 
     });
     let has = |key: &str| value.get(key).is_some();
     if has("expected") == has("error") {
-        let message = match has("error") {
-            true => "'expected' and 'error' exclude each other: a function that errors says nothing",
-            false => "'expected' is missing: true to pass, false to fail",
+        let message = if has("error") {
+            "'expected' and 'error' exclude each other: a function that errors says nothing"
+        } else {
+            "'expected' is missing: true to pass, false to fail"
         };
         let help = "or 'error', with the kind of error that the function must end with";
         problems.push(path, Subject::Value, message.to_owned(), Some(help.to_owned()).filter(|_| !has("error")));

@@ -9,7 +9,7 @@ const PARTS: u64 = 32;
 const PART_BITS: u32 = PARTS.trailing_zeros();
 
 /// For every number of nanoseconds.
-const BUCKETS: usize = (64 - PART_BITS as usize) * PARTS as usize + PARTS as usize;
+const BUCKETS: usize = (65 - PART_BITS as usize) << PART_BITS;
 
 /// A histogram with fixed buckets, each about three percent wide.
 #[derive(Debug, Clone)]

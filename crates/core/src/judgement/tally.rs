@@ -199,7 +199,9 @@ mod tests {
     #[case(&[verdict(false), error(ErrorKind::Timeout)], ExitStatus::Errored)]
     fn an_error_ranks_above_a_fail(#[case] judgements: &[Judgement], #[case] expected: ExitStatus) {
         let mut tally = Tally::new([("eval_x", "")]);
-        judgements.iter().for_each(|judgement| tally.add(std::slice::from_ref(judgement), String::new));
+        for judgement in judgements {
+            tally.add(std::slice::from_ref(judgement), String::new);
+        }
         assert_eq!(tally.status(), expected);
     }
 
