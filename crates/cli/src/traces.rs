@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(numbers, [1, 2, 1, 1, 3]);
         let names: Vec<Option<&str>> = (0..5).map(|count| origins.of(count)).collect();
         assert_eq!(names, [Some("a"), Some("a"), Some("b"), Some("c"), Some("c")]);
-        assert_eq!(origins.read(), 16);
+        assert_eq!(origins.read(), 15);
     }
 
     #[test]

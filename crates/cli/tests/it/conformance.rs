@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use karat_testkit::conformance::{Played, play};
 
+use crate::support::prepared;
+
 #[test]
 fn routing() {
     holds("routing.json", 27, 0);
@@ -50,6 +52,12 @@ fn model_own() {
 }
 
 #[test]
+fn evalfn() {
+    prepared();
+    holds("evalfn.json", 0, 51);
+}
+
+#[test]
 fn every_file_is_played() {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
@@ -59,8 +67,8 @@ fn every_file_is_played() {
         .collect();
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
-    let others = ["params.json", "response.json", "routing.json", "suite.json", "tokens.json"];
-    assert_eq!(names, [&models[..], &others].concat());
+    let others = ["evalfn.json", "params.json", "response.json", "routing.json", "suite.json", "tokens.json"];
+    assert_eq!(names, [&others[..1], &models, &others[1..]].concat());
 }
 
 #[track_caller]

@@ -42,6 +42,10 @@ fn schemas_are_fresh() {
         "regression-archive",
         "eval-doctor",
         "eval-check",
+        "eval-cases",
+        "eval-execution",
+        "eval-run",
+        "eval-test",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -75,6 +79,9 @@ fn the_command_line_reference_is_fresh() {
         "eval",
         "eval doctor",
         "eval check",
+        "eval run",
+        "eval new",
+        "eval test",
         "init",
         "schema",
         "completions",

@@ -1,11 +1,26 @@
 //! Projects and cases that the tests share.
 
+use std::time::Duration;
+
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
 /// Makes an empty project that runs the real binary.
 pub(crate) fn project() -> TempProject {
     TempProject::new(env!("CARGO_BIN_EXE_karat"))
+}
+
+/// Makes an empty project on a machine for which Python is compiled already, so that nothing is said of it.
+pub(crate) fn prepared() -> TempProject {
+    static READY: std::sync::Once = std::sync::Once::new();
+    READY.call_once(|| {
+        let project = project().file("e.py", "def eval_ready(trace):\n    return True, ''\n");
+        let judging = project.command(["eval", "run", "e.py", "--traces", "-"]).stdin("{}\n");
+        // Without optimization this takes a while.
+        let output = judging.within(Duration::from_mins(5)).run();
+        assert_eq!(output.code, Some(0), "{}", output.both());
+    });
+    project()
 }
 
 /// Returns a case whose response must hold "ok".

@@ -39,21 +39,21 @@ pub enum Expected {
 #[schemars(extend("oneOf" = [{"required": ["expected"]}, {"required": ["error"], "not": {"required": ["reason"]}}]))]
 pub struct FunctionCaseSchema {
     /// What the case is called when it does not hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     name: Option<String>,
     /// The trace that is judged.
     trace: Map<String, Value>,
     /// The verdict: true to pass, false to fail.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     expected: Option<bool>,
     /// A text that must be in the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     reason: Option<String>,
     /// The kind of error that the function must end with, in place of a verdict.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ErrorKind")]
     error: Option<ErrorKind>,
 }

@@ -118,7 +118,8 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
         let rate = summary.traces as f64 * 1000.0 / summary.elapsed_ms.max(1) as f64;
         #[expect(clippy::cast_precision_loss, reason = "seconds for a person")]
         let seconds = summary.elapsed_ms as f64 / 1000.0;
-        line.push_str(&settings.palette.dim(format!(" in {seconds:.2}s ({rate:.0} traces/s)")));
+        line.push('\n');
+        line.push_str(&settings.palette.dim(format!("{seconds:.2}s, {rate:.0} traces/s")));
     }
     if summary.interrupted {
         line.push_str("\ninterrupted: the other traces were not judged");

@@ -1,0 +1,66 @@
+//! `karat eval new`.
+
+use rstest::rstest;
+use serde_json::json;
+
+use crate::support::{prepared, project};
+
+#[test]
+fn writes_a_function_that_holds_its_cases_and_never_overwrites() {
+    let project = prepared();
+    let output = project.run(["eval", "new", "tone"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    wrote evals/functions/tone.py
+    wrote evals/functions/tone.cases.jsonl
+
+    Next: say in the function what a good trace is, and in the cases which traces show it, then
+      karat eval test tone
+      karat eval run tone --traces traces.jsonl
+    ----- stderr -----
+    ");
+    let tested = project.run(["eval", "test", "tone"]);
+    assert_eq!(tested.code, Some(0), "{}", tested.both());
+    assert!(tested.stdout.contains("1 function, 3 cases: 3 passed, 0 failed"), "{}", tested.stdout);
+    project.write("evals/functions/tone.py", "mine");
+    let again = project.run(["eval", "new", "eval_tone"]);
+    insta::assert_snapshot!(again.filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/functions/tone.py is there already, and is left as it is
+    ");
+    assert_eq!(project.read("evals/functions/tone.py"), "mine");
+}
+
+#[test]
+fn its_cases_fit_their_schema() {
+    let project = project();
+    project.run(["eval", "new", "tone"]);
+    let schema = serde_json::from_str(&project.run(["schema", "eval-cases"]).stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let cases = project.read("evals/functions/tone.cases.jsonl");
+    assert!(cases.lines().all(|line| validator.is_valid(&serde_json::from_str(line).unwrap())));
+    assert!(validator.is_valid(&json!({"trace": {}, "error": "exception"})));
+    assert!(!validator.is_valid(&json!({"trace": {}})));
+    assert!(!validator.is_valid(&json!({"trace": {}, "expected": true, "error": "exception"})));
+}
+
+#[test]
+fn cases_that_are_there_are_left() {
+    let project = project().file("evals/functions/tone.cases.jsonl", "mine");
+    let output = project.run(["eval", "new", "tone"]);
+    assert_eq!(output.code, Some(2));
+    assert!(!project.path().join("evals/functions/tone.py").exists());
+}
+
+#[rstest]
+#[case("Tone-Of Voice", "did you mean 'tone_of_voice'?")]
+#[case("../tone", "lower-case letters, digits and _, beginning with a letter, such as response_quality")]
+fn a_name_is_in_snake_case(#[case] name: &str, #[case] hint: &str) {
+    let output = project().run(["eval", "new", name]);
+    assert_eq!(output.code, Some(2));
+    let expected = format!("error: '{name}' cannot be a function's name: it is in snake_case\nhint: {hint}\n");
+    assert_eq!(output.stderr, expected);
+}

@@ -1,0 +1,326 @@
+//! `karat eval run`: traces, judged by Python functions in the sandbox.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use karat_testkit::project::TempProject;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::{prepared, project};
+
+const HELLO: &str =
+    "def eval_hello(trace):\n    out = trace['steps'][-1]['output']\n    return 'hello' in out, f'said {out!r}'\n";
+
+fn trace(id: &str, output: &Value) -> String {
+    let step = json!({"input": "q", "output": output, "tool_calls": [], "error": null});
+    json!({"trace_id": id, "steps": [step]}).to_string() + "\n"
+}
+
+fn tool_trace(id: &str, result: &Value) -> String {
+    let call = json!({"name": "search", "arguments": {"q": "order"}, "result": result});
+    let step =
+        json!({"input": "q", "output": {"response": "Here is what I suggest."}, "tool_calls": [call], "error": null});
+    json!({"trace_id": id, "steps": [step]}).to_string() + "\n"
+}
+
+fn rows(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The three examples and the import example of the contract, as they stand there.
+fn documented() -> TempProject {
+    let traces = [
+        trace("good", &json!({"response": "Thank you, I can help you with that order."})),
+        trace("short", &json!({"response": "Sorry"})),
+        trace("refusal", &json!({"response": "I don't know. Please contact someone else."})),
+        trace("json", &json!("[1, 2]")),
+        "{\"trace_id\": \"empty\", \"steps\": []}\n".to_owned(),
+        tool_trace("tool", &json!({"found": 3})),
+        tool_trace("broken-tool", &json!({"error": "no connection"})),
+    ];
+    prepared()
+        .file("evals/functions/response_quality.py", include_str!("fixtures/functions/response_quality.py"))
+        .file("evals/functions/tool_usage.py", include_str!("fixtures/functions/tool_usage.py"))
+        .file("evals/functions/customer_support.py", include_str!("fixtures/functions/customer_support.py"))
+        .file("evals/functions/response_format.py", include_str!("fixtures/functions/response_format.py"))
+        .file("traces.jsonl", traces.concat())
+}
+
+#[test]
+fn the_documented_functions_say_what_cpython_says() {
+    let project = documented();
+    let names = ["response_quality", "eval_customer_support", "evals/functions/tool_usage.py", "response_format"];
+    let arguments = [&["eval", "run"], &names[..], &["--traces", "traces.jsonl", "--format", "jsonl"]].concat();
+    let output = project.run(arguments);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    let rows = rows(&output.stdout);
+    let said: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let text = row["reason"].as_str().or(row["error"].as_str()).unwrap().lines().next().unwrap();
+            let (trace, eval) = (row["trace_id"].as_str().unwrap(), row["eval_id"].as_str().unwrap());
+            format!("{trace} {eval} {}: {text}", row["result"])
+        })
+        .collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+    good eval_response_quality true: Response meets quality criteria
+    good eval_customer_support true: Response demonstrates good customer support
+    good eval_tool_usage false: No tool calls found
+    good eval_response_format false: Output is not valid JSON
+    short eval_response_quality false: Response too short (5 chars)
+    short eval_customer_support false: Response lacks quality indicators
+    short eval_tool_usage false: No tool calls found
+    short eval_response_format false: Output is not valid JSON
+    refusal eval_response_quality true: Response meets quality criteria
+    refusal eval_customer_support false: Response contains unhelpful patterns
+    refusal eval_tool_usage false: No tool calls found
+    refusal eval_response_format false: Output is not valid JSON
+    json eval_response_quality null: AttributeError: 'str' object has no attribute 'get'
+    json eval_customer_support null: AttributeError: 'str' object has no attribute 'get'
+    json eval_tool_usage false: No tool calls found
+    json eval_response_format true: Output is valid JSON
+    empty eval_response_quality false: No steps found in trace
+    empty eval_customer_support false: No steps in trace
+    empty eval_tool_usage false: No tool calls found
+    empty eval_response_format false: No steps found in trace
+    tool eval_response_quality true: Response meets quality criteria
+    tool eval_customer_support true: Response demonstrates good customer support
+    tool eval_tool_usage true: All tool calls executed correctly
+    tool eval_response_format false: Output is not valid JSON
+    broken-tool eval_response_quality true: Response meets quality criteria
+    broken-tool eval_customer_support true: Response demonstrates good customer support
+    broken-tool eval_tool_usage false: Tool 'search' returned error
+    broken-tool eval_response_format false: Output is not valid JSON
+    ");
+}
+
+#[test]
+fn the_summary_tells_fails_from_errors() {
+    let project = documented();
+    let output = project.run(["eval", "run", "response_quality", "customer_support", "--traces", "traces.jsonl"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 3
+    ----- stdout -----
+    eval_response_quality
+      4 passed (57.1%), 2 failed (28.6%), 1 errored (14.3%)
+      failed
+           1  No steps found in trace
+              in empty
+           1  Response too short (5 chars)
+              in short
+      errored: exception
+           1  AttributeError: 'str' object has no attribute 'get'
+              in json
+      time per trace: p50 [TIME], p99 [TIME]
+
+    eval_customer_support
+      3 passed (42.9%), 3 failed (42.9%), 1 errored (14.3%)
+      failed
+           1  No steps in trace
+              in empty
+           1  Response contains unhelpful patterns
+              in refusal
+           1  Response lacks quality indicators
+              in short
+      errored: exception
+           1  AttributeError: 'str' object has no attribute 'get'
+              in json
+      time per trace: p50 [TIME], p99 [TIME]
+
+    7 traces judged by 2 functions: 7 passed, 5 failed, 2 errored
+    [TIME], [RATE] traces/s
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn a_row_has_the_columns_of_the_table_and_fits_its_schema() {
+    let project = prepared().file("e.py", HELLO).file("t.jsonl", trace("t1", &json!("hello")));
+    let run = || project.run(["eval", "run", "e.py", "--traces", "t.jsonl", "--format", "jsonl"]);
+    let (first, second) = (run(), run());
+    assert_eq!(first.code, Some(0), "{}", first.both());
+    assert_eq!(first.stderr, "");
+    let (mut row, again) = (rows(&first.stdout).remove(0), rows(&second.stdout).remove(0));
+    assert_eq!(row["id"], again["id"], "the same for the same code over the same trace");
+    let schema: Value = serde_json::from_str(&project.run(["schema", "eval-execution"]).stdout).unwrap();
+    jsonschema::validate(&schema, &row).unwrap();
+    for varying in ["execution_time_ms", "executed_at", "guest_hash"] {
+        assert!(!row[varying].is_null(), "{varying}");
+        row[varying] = Value::Null;
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&row).unwrap(), @r#"
+    {
+      "id": "1fd19aa78a093eb4c66beb83cd68997a",
+      "eval_id": "eval_hello",
+      "eval_version": null,
+      "trace_id": "t1",
+      "result": true,
+      "reason": "said 'hello'",
+      "execution_time_ms": null,
+      "error": null,
+      "error_kind": null,
+      "stdout": "",
+      "stderr": "",
+      "code_hash": "c184e65e3333",
+      "guest_hash": null,
+      "executed_at": null
+    }
+    "#);
+}
+
+#[test]
+fn a_document_holds_all_rows_and_fits_its_schema() {
+    let traces = [trace("t1", &json!("hello")), trace("t2", &json!("bye")), "{\n".to_owned()].concat();
+    let project = prepared().file("e.py", HELLO).file("t.jsonl", traces).file("none.jsonl", "\n");
+    let schema: Value = serde_json::from_str(&project.run(["schema", "eval-run"]).stdout).unwrap();
+    let document = |traces: &str, code: i32| {
+        let output = project.run(["eval", "run", "e.py", "--traces", traces, "--format", "json"]);
+        assert_eq!(output.code, Some(code), "{}", output.both());
+        let document: Value = serde_json::from_str(&output.stdout).unwrap();
+        jsonschema::validate(&schema, &document).unwrap();
+        document
+    };
+    let whole = document("t.jsonl", 3);
+    assert_eq!(whole["executions"].as_array().unwrap().len(), 3);
+    let counts = ["traces", "passed", "failed", "errored"].map(|key| whole["summary"][key].as_u64().unwrap());
+    assert_eq!(counts, [3, 1, 1, 1]);
+    assert_eq!(document("none.jsonl", 4)["executions"], json!([]));
+}
+
+#[test]
+fn a_broken_line_is_named_and_the_others_are_judged() {
+    let traces = format!(
+        "\u{feff}{}\r\n\n{{\"steps\": [\n{}",
+        trace("t1", &json!("hello")).trim(),
+        trace("t2", &json!("hello")).trim()
+    );
+    let project = prepared().file("e.py", HELLO).file("t.jsonl", traces);
+    let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 3
+    ----- stdout -----
+    eval_hello
+      2 passed (66.7%), 0 failed (0%), 1 errored (33.3%)
+      errored: validation
+           1  line 3: not JSON: the text ends too early at column 12
+              in line 3
+      time per trace: p50 [TIME], p99 [TIME]
+
+    3 traces judged by 1 function: 2 passed, 0 failed, 1 errored
+    [TIME], [RATE] traces/s
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn several_files_are_one_stream_and_a_line_is_named_with_its_file() {
+    let project =
+        prepared().file("e.py", HELLO).file("a.jsonl", trace("a1", &json!("hello"))).file("b.jsonl", "\n{}x\n");
+    let command = project.command([
+        "eval",
+        "run",
+        "e.py",
+        "--traces",
+        "a.jsonl",
+        "--traces",
+        "b.jsonl",
+        "--traces",
+        "-",
+        "--format=jsonl",
+    ]);
+    let output = command.stdin(trace("s1", &json!("hello"))).run();
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    let rows = rows(&output.stdout);
+    assert_eq!((&rows[0]["trace_id"], &rows[2]["trace_id"]), (&json!("a1"), &json!("s1")));
+    assert!(rows[1]["error"].as_str().unwrap().starts_with("b.jsonl line 2: "), "{}", rows[1]);
+    assert_eq!(rows[1]["error_kind"], "validation");
+}
+
+#[rstest]
+#[case(&["eval", "run", "helo", "--traces", "t.jsonl"], "error: there is no eval function 'eval_helo' in evals/functions\nhint: did you mean 'eval_hello'?\n")]
+#[case(&["eval", "run", "nope.py", "--traces", "t.jsonl"], "error: cannot read nope.py: No such file or directory (os error 2)\n")]
+#[case(&["eval", "run", "hello", "--traces", "nope.jsonl"], "error: cannot read the traces nope.jsonl: No such file or directory (os error 2)\n")]
+#[case(&["eval", "run", "hello", "--traces", "evals"], "error: cannot read the traces evals: is a directory\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--traces", "-"], "error: --traces - is given twice: stdin can be read once\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--limit-ms", "5001"], "error: --limit-ms must be from 1 to 5000\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--limit-mb", "0"], "error: --limit-mb must be from 1 to 50\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--jobs", "0"], "error: --jobs must be from 1 to 1024\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--eval-limits", "{\"timeMs\": 9000}"], "error: --eval-limits/timeMs: 'timeMs' must be at most 5000, found 9000\n")]
+#[case(&["eval", "run", "hello", "other.py", "--traces", "t.jsonl"], "error: there are two functions 'eval_hello': in evals/functions/hello.py and in other.py\nhint: give one of them another name\n")]
+fn what_is_invalid_is_said_before_anything_runs(#[case] arguments: &[&str], #[case] expected: &str) {
+    let project = project()
+        .file("evals/functions/hello.py", HELLO)
+        .file("other.py", HELLO)
+        .file("t.jsonl", trace("t", &json!("hello")));
+    let output = project.run(arguments.iter().copied());
+    assert_eq!((output.code, output.stderr.as_str(), output.stdout.as_str()), (Some(2), expected, ""));
+}
+
+#[test]
+fn two_functions_of_one_name_are_both_named() {
+    let project =
+        project().file("evals/functions/a.py", HELLO).file("evals/functions/b.py", HELLO).file("t.jsonl", "{}\n");
+    let output = project.run(["eval", "run", "hello", "--traces", "t.jsonl"]);
+    assert_eq!(output.code, Some(2));
+    for file in ["a.py", "b.py"] {
+        assert!(
+            output.stderr.contains(&format!("'eval_hello' is defined in evals/functions/{file} too")),
+            "{}",
+            output.stderr
+        );
+    }
+}
+
+#[test]
+fn a_project_lowers_the_limits() {
+    let slow = "def eval_slow(trace):\n    while True:\n        pass\n";
+    let project = prepared()
+        .file("karat.json", json!({"evalLimits": {"timeMs": 50, "memoryMb": 20}}))
+        .file("slow.py", slow)
+        .file("t.jsonl", "{}\n".repeat(4));
+    let started = Instant::now();
+    let output = project.run(["eval", "run", "slow.py", "--traces", "t.jsonl"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(
+        output.stdout.contains("errored: timeout") && output.stdout.contains("in line 1, line 2, line 3"),
+        "{}",
+        output.stdout
+    );
+    assert!(started.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_has_written_what_was_judged() {
+    let function = "def eval_x(trace):\n    while trace.get('slow'):\n        pass\n    return True, ''\n";
+    let traces = format!("{}{}", "{}\n".repeat(20), "{\"slow\": true}\n".repeat(100));
+    let project = prepared().file("e.py", function).file("t.jsonl", traces);
+    let running = project.command(["eval", "run", "e.py", "--traces", "t.jsonl", "--format", "jsonl"]).start();
+    let started = Instant::now();
+    while running.stdout_so_far().lines().count() < 16 {
+        assert!(started.elapsed() < Duration::from_secs(30), "no row is written: {}", running.stderr_so_far());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.interrupt();
+    let output = running.wait().expect("ends at once");
+    assert_eq!(output.code, Some(130), "{}", output.both());
+    assert!(rows(&output.stdout).iter().take(16).all(|row| row["result"] == true));
+    assert_eq!(output.stderr, "interrupted: what had been judged was written\n");
+}
+
+/// `karat eval run … | head -1`
+#[test]
+#[cfg(unix)]
+fn who_has_read_enough_ends_it_quietly() {
+    let project = prepared().file("e.py", HELLO).file("t.jsonl", trace("t", &json!("hello")).repeat(20_000));
+    let script = format!(
+        "{} eval run e.py --traces t.jsonl --format jsonl 2>err | head -1 | wc -l; cat err",
+        env!("CARGO_BIN_EXE_karat")
+    );
+    let mut command = Command::new("sh");
+    let cache = std::path::Path::new(env!("CARGO_BIN_EXE_karat")).with_file_name("karat-test-cache");
+    let output = command.args(["-c", &script]).current_dir(project.path()).env("KARAT_CACHE_DIR", cache);
+    let output = output.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1");
+}

@@ -1,0 +1,132 @@
+//! `karat eval test`: cases beside functions.
+
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+
+use crate::support::{prepared, project};
+
+const LENGTH: &str =
+    "def eval_length(trace):\n    size = len(trace['text'])\n    return size < 5, f'{size} characters'\n";
+
+fn with_cases(cases: &[&str]) -> TempProject {
+    prepared().file("evals/functions/length.py", LENGTH).file("evals/functions/length.cases.jsonl", cases.join("\n"))
+}
+
+#[test]
+fn each_mismatch_is_shown_and_errors_are_no_fails() {
+    let project = with_cases(&[
+        r#"{"trace": {"text": "abc"}, "expected": true}"#,
+        r#"{"name": "long", "trace": {"text": "abcdefg"}, "expected": true}"#,
+        r#"{"trace": {"text": "abcdefg"}, "expected": false, "reason": "8 characters"}"#,
+        r#"{"trace": {"txt": ""}, "expected": false}"#,
+        r#"{"trace": {"txt": ""}, "error": "exception"}"#,
+        r#"{"trace": {"text": ""}, "error": "timeout"}"#,
+    ])
+    .file("evals/functions/other.py", "def eval_other(trace):\n    return True, ''\n");
+    let output = project.run(["eval", "test"]);
+    insta::assert_snapshot!(output.filtered(), @r#"
+    exit: 3
+    ----- stdout -----
+    ! eval_length: 2 of 6 cases passed
+      evals/functions/length.cases.jsonl:2 long
+        expected pass
+        actual   fail: 7 characters
+      evals/functions/length.cases.jsonl:3
+        expected fail, with '8 characters' in the reason
+        actual   fail: 7 characters
+      evals/functions/length.cases.jsonl:4
+        expected fail
+        actual   error (exception)
+          KeyError: 'text'
+          Traceback (most recent call last):
+            File "<eval>", line 2, in eval_length
+              size = len(trace['text'])
+                         ~~~~~^^^^^^^^
+          KeyError: 'text'
+      evals/functions/length.cases.jsonl:6
+        expected error (timeout)
+        actual   pass: 0 characters
+    ⚠ eval_other: no cases (evals/functions/other.cases.jsonl has none)
+
+    2 functions, 6 cases: 2 passed, 3 failed, 1 errored; 1 function without cases
+    ----- stderr -----
+    "#);
+    let json = project.run(["eval", "test", "length", "--format", "json"]);
+    assert_eq!(json.code, Some(3));
+    let report: Value = serde_json::from_str(&json.stdout).unwrap();
+    let schema = serde_json::from_str(&project.run(["schema", "eval-test"]).stdout).unwrap();
+    jsonschema::validate(&schema, &report).unwrap();
+    let summary = json!({"functions": 1, "without_cases": 0, "passed": 2, "failed": 3, "errored": 1});
+    assert_eq!(report["summary"], summary);
+}
+
+#[test]
+fn cases_that_hold() {
+    let project = with_cases(&[r#"{"trace": {"text": "abc"}, "expected": true, "reason": "3 char"}"#, ""]);
+    let output = project.run(["eval", "test", "evals/functions/length.py"]);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "✓ eval_length: 1 of 1 case passed\n\n1 function, 1 case: 1 passed, 0 failed\n")
+    );
+}
+
+#[test]
+fn invalid_cases_are_all_shown_and_nothing_runs() {
+    let project = with_cases(&[
+        r#"{"trace": {"text": "abc"}, "expectd": true}"#,
+        r#"{"trace": {"text": "abc"}, "error": "exeption"}"#,
+        "nonsense",
+    ]);
+    insta::assert_snapshot!(project.run(["eval", "test"]).filtered(), @r#"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+      × 'expected' is missing: true to pass, false to fail
+       ╭─[evals/functions/length.cases.jsonl:1:1]
+     1 │ {"trace": {"text": "abc"}, "expectd": true}
+       · ──────────────────────────
+       ╰────
+      help: or 'error', with the kind of error that the function must end with
+      × unknown key 'expectd'
+       ╭─[evals/functions/length.cases.jsonl:1:28]
+     1 │ {"trace": {"text": "abc"}, "expectd": true}
+       ·                            ─────────
+       ╰────
+      help: did you mean 'expected'?
+      × 'error' cannot be 'exeption'
+       ╭─[evals/functions/length.cases.jsonl:2:37]
+     2 │ {"trace": {"text": "abc"}, "error": "exeption"}
+       ·                                     ──────────
+       ╰────
+      help: did you mean 'exception'?
+      × expected ident
+       ╭─[evals/functions/length.cases.jsonl:3:2]
+     3 │ nonsense
+       ·  ─
+       ╰────
+    "#);
+}
+
+#[test]
+fn without_cases_nothing_is_found_out() {
+    let project = project().file("evals/functions/length.py", LENGTH);
+    insta::assert_snapshot!(project.run(["eval", "test"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ⚠ eval_length: no cases (evals/functions/length.cases.jsonl has none)
+
+    1 function, 0 cases: 0 passed, 0 failed; 1 function without cases
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn without_functions_there_is_nothing_to_do() {
+    insta::assert_snapshot!(project().run(["eval", "test"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no eval functions in evals/functions
+    hint: 'karat eval new NAME' writes a first one
+    ");
+}
