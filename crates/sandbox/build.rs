@@ -4,8 +4,6 @@
 //! there, and kept in the user's cache, so that it is made once and not for each clone and target folder. Without
 //! Python or network the crate still builds: it then has no guest, and knows why.
 
-#![expect(clippy::print_stdout, reason = "this is how a build script talks to cargo")]
-
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -249,10 +247,10 @@ fn packed(wasm: &[u8], made_by: String) -> Result<Guest, Why> {
 fn embed(guest: Result<Guest, Why>, out: &Path) -> io::Result<()> {
     let source = match guest {
         Ok(guest) => {
-            let path = out.join("guest.wasm.zst");
-            write_whole(&path, &guest.packed)?;
+            write_whole(&out.join("guest.wasm.zst"), &guest.packed)?;
             let Guest { sha256, made_by, .. } = guest;
-            format!("Ok(Embedded {{ packed: include_bytes!({path:?}), sha256: {sha256:?}, made_by: {made_by:?} }})")
+            let packed = "include_bytes!(concat!(env!(\"OUT_DIR\"), \"/guest.wasm.zst\"))";
+            format!("Ok(Embedded {{ packed: {packed}, sha256: {sha256:?}, made_by: {made_by:?} }})")
         }
         Err(why) => format!("Err({why:?})"),
     };
@@ -268,7 +266,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// Returns a variable's value; an empty one is none.

@@ -58,7 +58,7 @@ fn tell(stage: Stage, environment: &Environment, printer: &Printer) -> Option<Pr
 }
 
 /// Says why there is no sandbox; nobody's function is to blame.
-#[expect(clippy::needless_pass_by_value, reason = "as map_err calls it")]
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 pub(crate) fn sandbox_failure(error: SandboxError) -> Failure {
     let failure = match &error {
         SandboxError::Unreadable { .. } | SandboxError::NotAGuest { .. } => Failure::invalid(error.to_string()),

@@ -115,7 +115,7 @@ impl Guest {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// Finds what `sys.version` begins with: `3.14.0 (main, …`.
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_version_is_read_off() {
         assert_eq!(python_version(b"x\0 (main, y)\0\x033.14.0 (main, Sep"), Some("3.14.0".to_owned()));
-        assert_eq!(python_version(b"\03.15.0rc1+ (main, Sep"), Some("3.15.0rc1+".to_owned()));
+        assert_eq!(python_version(b"\x003.15.0rc1+ (main, Sep"), Some("3.15.0rc1+".to_owned()));
         assert_eq!(python_version(b"3.14 is a number"), None);
     }
 

@@ -168,12 +168,12 @@ fn ended(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalError {
         Some(Trap::Interrupt) => {
             EvalError::new(ErrorKind::Timeout, format!("took longer than {} ms", limit.as_millis()))
         }
+        // What Python itself needs was not there, or it wanted to say so on a stderr that it does not have.
+        Some(Trap::UnreachableCodeReached) | None if host.refused => {
+            EvalError::new(ErrorKind::Memory, "used up its memory")
+        }
         Some(Trap::StackOverflow) => EvalError::new(ErrorKind::Memory, "used up the stack"),
-        // What Python itself needs was not there.
-        Some(Trap::UnreachableCodeReached) if host.refused => EvalError::new(ErrorKind::Memory, "used up its memory"),
         Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python broke off: {trap}")),
-        // It wanted to say so on a stderr that it does not have.
-        None if host.refused => EvalError::new(ErrorKind::Memory, "used up its memory"),
         None => EvalError::new(ErrorKind::Internal, format!("Python called for what it may not have: {error:#}")),
     }
 }

@@ -354,12 +354,11 @@ impl Transcoder<'_> {
 
 /// Writes a code point as UTF-8, a surrogate too.
 fn push_code(text: &mut Vec<u8>, code: u32) {
-    match char::from_u32(code) {
-        Some(character) => text.extend(character.encode_utf8(&mut [0; 4]).bytes()),
-        None => {
-            let part = |shift: u32, mark: u32| u8::try_from((code >> shift & 0x3F) | mark).unwrap_or(b'?');
-            text.extend([part(12, 0xE0), part(6, 0x80), part(0, 0x80)]);
-        }
+    if let Some(character) = char::from_u32(code) {
+        text.extend(character.encode_utf8(&mut [0; 4]).bytes());
+    } else {
+        let part = |shift: u32, mark: u32| u8::try_from((code >> shift & 0x3F) | mark).unwrap_or(b'?');
+        text.extend([part(12, 0xE0), part(6, 0x80), part(0, 0x80)]);
     }
 }
 
@@ -391,7 +390,9 @@ fn write_whole(out: &mut Vec<u8>, digits: &[u8], negative: bool) {
     let count = i32::try_from(parts.len()).unwrap_or(i32::MAX);
     out.push(b'l');
     out.extend((if negative { -count } else { count }).to_le_bytes());
-    parts.iter().for_each(|part| out.extend(part.to_le_bytes()));
+    for part in parts {
+        out.extend(part.to_le_bytes());
+    }
 }
 
 fn low_bits(number: u32) -> u16 {

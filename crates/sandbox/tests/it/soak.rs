@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use karat_core::judgement::Conclusion;
 use karat_sandbox::{Isolation, Judged, Task, judge_in_order, read_lines};
 
-use crate::support::{outcome, resident_memory, sandbox, sources, task, with_time};
+use crate::support::{Source, outcome, resident_memory, sandbox, sources, task, with_time};
 
 const TRACES: usize = 20_000;
 
@@ -73,7 +73,7 @@ fn twenty_thousand_traces_are_judged_exactly() {
     for number in 0..TRACES {
         writeln!(lines, r#"{{"trace_id": "t{number}", "kind": "{}", "steps": []}}"#, kind(number)).unwrap();
     }
-    let functions: Vec<_> = sources("soak").iter().map(|source| source.function()).collect();
+    let functions: Vec<_> = sources("soak").iter().map(Source::function).collect();
     // One keeps its Python between traces, the other does not.
     assert_eq!(functions.iter().map(|function| function.leaves_no_trace).collect::<Vec<_>>(), [true, false]);
     let task = Task { jobs: 2, ..with_time(task(&functions, Isolation::Namespace), 400) };
@@ -91,7 +91,7 @@ fn twenty_thousand_traces_are_judged_exactly() {
         if judged.number == 2000 {
             memory = resident_memory();
         } else if let Some(before) = memory
-            && judged.number % 1000 == 0
+            && judged.number.is_multiple_of(1000)
         {
             let more = resident_memory().unwrap_or_default().saturating_sub(before);
             assert!(more < MOST_MORE, "{} MB more after {} traces", more >> 20, judged.number);

@@ -40,7 +40,9 @@ fn mixed() -> Arc<Function> {
 }
 
 fn traces(count: usize) -> String {
-    (0..count).map(|number| format!("{{\"trace_id\": \"t{number}\", \"number\": {number}}}\n")).collect()
+    let lines: Vec<_> =
+        (0..count).map(|number| format!("{{\"trace_id\": \"t{number}\", \"number\": {number}}}\n")).collect();
+    lines.concat()
 }
 
 /// Gives what it has, then never ends and never gives anything again.
@@ -83,7 +85,7 @@ fn what_was_read_is_answered_while_the_next_read_blocks() {
     let (kept, never) = channel();
     let reader = Blocks { text: io::Cursor::new(traces(3).into_bytes()), never };
     let mut judged = Vec::new();
-    let listener = Waits { judged: &mut judged, wanted: 3, until: Instant::now() + Duration::from_secs(60) };
+    let listener = Waits { judged: &mut judged, wanted: 3, until: Instant::now() + Duration::from_mins(1) };
     let task = Task { jobs: 2, ..task(&[mixed()], Isolation::Namespace) };
     judge_in_order(sandbox, &task, read_lines(reader), listener).unwrap();
     assert_eq!(judged.iter().map(|judged| judged.number).collect::<Vec<_>>(), [1, 2, 3]);

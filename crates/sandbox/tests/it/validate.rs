@@ -285,7 +285,8 @@ fn what_is_wide_is_not_deep() {
 
 #[test]
 fn blocks_are_bounded() {
-    let source: String = (0..120).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();
+    let lines: Vec<_> = (0..120).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();
+    let source = lines.concat();
     let findings = validate(format!("{source}{}pass{REST}", " ".repeat(120)).as_bytes()).unwrap_err();
     assert_eq!((findings[0].rule, findings.len()), (Rule::Size, 1));
 }

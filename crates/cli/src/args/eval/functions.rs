@@ -41,7 +41,7 @@ pub(crate) struct EvalRunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalNewArgs {
-    /// What it is about, in lower-case words with _ between them; `eval_` goes before it if it is not there
+    /// What it is about, in words of small letters with _ between; eval_ goes before it if it is not there
     pub(crate) name: String,
     /// Read this configuration instead of the nearest karat.json
     #[arg(long, value_name = "FILE")]

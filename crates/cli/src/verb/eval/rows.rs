@@ -10,12 +10,12 @@ use crate::args::RowFormat;
 pub(super) struct Rows {
     format: RowFormat,
     out: BufWriter<Stdout>,
-    has_begun: bool,
+    is_begun: bool,
 }
 
 impl Rows {
     pub(super) fn new(format: RowFormat) -> Self {
-        Self { format, out: BufWriter::with_capacity(64 << 10, io::stdout()), has_begun: false }
+        Self { format, out: BufWriter::with_capacity(64 << 10, io::stdout()), is_begun: false }
     }
 
     /// Tells whether rows are written at all.
@@ -25,9 +25,9 @@ impl Rows {
 
     pub(super) fn write(&mut self, row: &Execution) -> io::Result<()> {
         if self.format == RowFormat::Json {
-            self.out.write_all(if self.has_begun { b",\n" } else { b"{\"executions\":[\n" })?;
+            self.out.write_all(if self.is_begun { b",\n" } else { b"{\"executions\":[\n" })?;
         }
-        self.has_begun = true;
+        self.is_begun = true;
         serde_json::to_writer(&mut self.out, row)?;
         if self.format == RowFormat::Jsonl {
             self.out.write_all(b"\n")?;
@@ -43,7 +43,7 @@ impl Rows {
     /// Ends what programs read.
     pub(super) fn end(&mut self, summary: &EvalRunSummary) -> io::Result<()> {
         if self.format == RowFormat::Json {
-            self.out.write_all(if self.has_begun {
+            self.out.write_all(if self.is_begun {
                 b"\n],\n\"summary\":"
             } else {
                 b"{\"executions\":[],\n\"summary\":"
