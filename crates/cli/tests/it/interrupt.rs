@@ -46,9 +46,16 @@ fn line_of(path: &std::path::Path) -> String {
     }
 }
 
+/// Tells whether a process has ended, or ends within moments: who was killed may not know it yet.
 fn is_gone(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.is_empty() || stat.contains(") Z ")
+    let started = Instant::now();
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if stat.is_empty() || stat.contains(") Z ") || started.elapsed() > Duration::from_secs(2) {
+            return stat.is_empty() || stat.contains(") Z ");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The servers were read, nothing was sent yet.

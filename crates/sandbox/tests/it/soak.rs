@@ -58,7 +58,7 @@ fn check(judged: &Judged) {
     for (judgement, expected) in judged.judgements.iter().zip(expected(kind)) {
         assert_eq!(outcome(judgement), expected, "{id} {kind}: {:?}", judgement.conclusion);
         if kind == "fine" {
-            let reason = format!("{id} 1 1");
+            let reason = format!("{id} 1 2");
             assert_eq!(judgement.conclusion, Conclusion::Verdict { passed: true, reason });
             assert_eq!(judgement.stdout, "");
         }
