@@ -31,6 +31,7 @@ MOST_REASON = 64 * 1024
 MOST_ERROR = 8 * 1024
 MOST_SUMMARY = 1024
 MOST_FRAMES = 40
+MOST_CAUSES = 8
 
 PASSED, FAILED, EXCEPTION, MEMORY, RETURN, SYNTAX, READY = b"P", b"F", b"E", b"M", b"R", b"S", b"Y"
 
@@ -118,7 +119,11 @@ def told(error):
         lines = traceback.format_tb(place)
         summary = f"{type(error).__name__}: {text[:MOST_SUMMARY]} [cut]"
         return "".join((summary, "\nTraceback (most recent call last):\n", *lines, summary))
-    lines = traceback.format_exception(type(error), error, place, limit=-MOST_FRAMES)
+    cause, causes = error, 0
+    while cause is not None and causes <= MOST_CAUSES:
+        cause, causes = cause.__cause__ or cause.__context__, causes + 1
+    # Each of them would be formatted, however many there are.
+    lines = traceback.format_exception(type(error), error, place, limit=-MOST_FRAMES, chain=causes <= MOST_CAUSES)
     summary = "".join(traceback.format_exception_only(error)).strip()
     text = "".join(lines)
     # The last line says what it was; at the beginning, it is seen in a list too.

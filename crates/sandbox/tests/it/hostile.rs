@@ -32,7 +32,7 @@ def eval_honest(trace):
 "#;
 
 /// The time of a function that wants all of it; others end by themselves, and have the usual limit.
-const LIMIT: Duration = Duration::from_millis(300);
+const LIMIT: Duration = Duration::from_millis(500);
 
 /// How late a limit may be noticed on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -16,7 +16,7 @@ const TRACES: usize = 20_000;
 const HOSTILE: usize = 20;
 
 /// One hostile trace of so many takes all the time that it may, which adds up.
-const SLOW: usize = 20;
+const SLOW: usize = 40;
 
 const QUICK: [&str; 8] = ["large", "raise", "exit", "recursion", "growing", "nothing", "flood", "wrong"];
 
@@ -76,7 +76,7 @@ fn twenty_thousand_traces_are_judged_exactly() {
     let functions: Vec<_> = sources("soak").iter().map(Source::function).collect();
     // One keeps its Python between traces, the other does not.
     assert_eq!(functions.iter().map(|function| function.leaves_no_trace).collect::<Vec<_>>(), [true, false]);
-    let task = Task { jobs: 2, ..with_time(task(&functions, Isolation::Namespace), 400) };
+    let task = Task { jobs: 2, ..with_time(task(&functions, Isolation::Namespace), 1500) };
 
     let mut next = 1;
     let mut counts = [BTreeMap::new(), BTreeMap::new()];
