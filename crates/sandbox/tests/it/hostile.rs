@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use karat_core::judgement::{Conclusion, Judgement};
 use karat_sandbox::{Isolation, Sandbox};
 
-use crate::support::{Source, judge, outcome, resident_memory, sandbox, sources, task};
+use crate::support::{Source, is_alone, judge, outcome, resident_memory, sandbox, sources, task};
 
 /// Each function is hostile to the trace of that name alone, where it can be.
 const TRACES: &str = r#"{"trace_id": "before", "steps": []}
@@ -114,6 +114,9 @@ fn shown(judgement: &Judgement) -> String {
 
 #[test]
 fn hostile_functions_end_with_their_kind_and_leave_nothing() {
+    if !is_alone("hostile::hostile_functions_end_with_their_kind_and_leave_nothing") {
+        return;
+    }
     let Some(sandbox) = sandbox() else { return };
     let all = sources("hostile");
     assert!(all.len() >= 40);

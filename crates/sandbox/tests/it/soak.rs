@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use karat_core::judgement::Conclusion;
 use karat_sandbox::{Isolation, Judged, Task, judge_in_order, read_lines};
 
-use crate::support::{Source, outcome, resident_memory, sandbox, sources, task, with_time};
+use crate::support::{Source, is_alone, outcome, resident_memory, sandbox, sources, task, with_time};
 
 const TRACES: usize = 20_000;
 
@@ -68,6 +68,9 @@ fn check(judged: &Judged) {
 #[test]
 #[ignore = "slow"]
 fn twenty_thousand_traces_are_judged_exactly() {
+    if !is_alone("soak::twenty_thousand_traces_are_judged_exactly") {
+        return;
+    }
     let Some(sandbox) = sandbox() else { return };
     let mut lines = String::new();
     for number in 0..TRACES {

@@ -98,3 +98,18 @@ pub(crate) fn resident_memory() -> Option<usize> {
     let pages: usize = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
 }
+
+/// Runs a test in a process of its own, since other tests use memory too. True in that process; where it is false, the
+/// test has passed there.
+pub(crate) fn is_alone(test: &str) -> bool {
+    if std::env::var_os("KARAT_TEST_ALONE").is_some() {
+        return true;
+    }
+    let ended = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--include-ignored", "--nocapture"])
+        .env("KARAT_TEST_ALONE", "1")
+        .status()
+        .unwrap();
+    assert!(ended.success(), "{test} failed in its own process");
+    false
+}
