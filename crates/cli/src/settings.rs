@@ -117,7 +117,6 @@ pub(crate) enum BaselineSetting {
 
 impl Settings {
     /// Finds the project and resolves every key.
-    #[expect(clippy::too_many_lines, reason = "one line or two for each setting")]
     pub(crate) fn resolve(
         args: &ConfigArgs,
         paths: &[PathBuf],
