@@ -4,6 +4,7 @@
 //! environment, clock, process or thread is there to be reached. Time and memory are limited by the engine.
 //! Reading a function's syntax first (`validate`) is a courtesy to its author, not what guards the host.
 
+mod arrow;
 mod compiled;
 mod engine;
 mod error;
@@ -18,12 +19,16 @@ mod stream;
 mod transcode;
 mod worker;
 
+pub use arrow::{
+    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_BEGINNING, STREAM_BEGINNING,
+    Texts, read_arrow,
+};
 pub use engine::{Sandbox, Stage};
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
 pub use functions::Functions;
 pub use guest::Guest;
-pub use lines::{Input, Lines, read_lines};
+pub use lines::{Input, Lines, Unit, read_lines};
 pub use stream::{Judged, Listener, Task, judge_in_order};
 
 /// How far traces are kept apart from each other.
