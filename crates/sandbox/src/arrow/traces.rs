@@ -22,15 +22,12 @@ const MOST_PADDING: usize = 64;
 pub struct ArrowColumns {
     /// The traces' JSON text.
     pub trace: String,
-    /// The traces' ids; it need not be there.
-    pub trace_id: String,
+    /// The traces' ids. None: `trace_id`, where there is one.
+    pub trace_id: Option<String>,
 }
 
-impl Default for ArrowColumns {
-    fn default() -> Self {
-        Self { trace: "trace".to_owned(), trace_id: "trace_id".to_owned() }
-    }
-}
+/// The ids' column where nobody names one.
+const TRACE_ID: &str = "trace_id";
 
 /// A record batch whose traces are on their way.
 #[derive(Debug)]
@@ -67,9 +64,9 @@ pub fn read_arrow<R: Read>(
     let reader = guarded(|| StreamReader::try_new(reader, None)).map_err(ArrowError::Broken)?;
     let schema = reader.schema();
     let trace = find(&schema, &columns.trace)?;
-    let trace_id = match find(&schema, &columns.trace_id) {
+    let trace_id = match find(&schema, columns.trace_id.as_deref().unwrap_or(TRACE_ID)) {
         Ok(index) => Some(index),
-        Err(ArrowError::NoColumn { .. }) => None,
+        Err(ArrowError::NoColumn { .. }) if columns.trace_id.is_none() => None,
         Err(error) => return Err(error),
     };
     let (batches, told) = sync_channel(MOST_EMPTY);
@@ -205,7 +202,15 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<(ArrowTraces<io::Cursor<Vec<u8>>>, ArrowBatches), ArrowError> {
-        read_arrow(io::Cursor::new(bytes.to_vec()), &ArrowColumns::default())
+        read_named(bytes, None)
+    }
+
+    fn read_named(
+        bytes: &[u8],
+        trace_id: Option<&str>,
+    ) -> Result<(ArrowTraces<io::Cursor<Vec<u8>>>, ArrowBatches), ArrowError> {
+        let columns = ArrowColumns { trace: "trace".to_owned(), trace_id: trace_id.map(str::to_owned) };
+        read_arrow(io::Cursor::new(bytes.to_vec()), &columns)
     }
 
     fn texts(inputs: Vec<Input>) -> Vec<Result<String, String>> {
@@ -304,6 +309,9 @@ mod tests {
         let wrong = batch(vec![("trace", text), ("trace_id", numbers)]);
         let error = read(&stream(&wrong.schema(), &[])).err().expect("a wrong column");
         assert_eq!(error.to_string(), "column 'trace_id' holds Int64, not text");
+        let only = traces(&[]);
+        let error = read_named(&stream(&only.schema(), &[]), Some("key")).err().expect("a column that was asked for");
+        assert_eq!(error.to_string(), "the input has no column 'key'");
     }
 
     proptest! {
