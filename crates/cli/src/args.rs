@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod coverage;
+mod eval;
 mod overlap;
 mod regress;
 mod tools;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::eval::{EvalAction, EvalArgs, EvalDoctorArgs};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };
@@ -75,6 +77,8 @@ pub(crate) enum Verb {
     Overlap(OverlapArgs),
     /// Keep fixed bugs fixed: add, archive and seal regression cases
     Regress(RegressArgs),
+    /// Judge traces with Python functions, in a sandbox
+    Eval(EvalArgs),
     /// Write a first configuration and a first eval file
     Init(InitArgs),
     /// Print the JSON Schema of a file format
@@ -138,6 +142,9 @@ pub(crate) struct ConfigArgs {
     /// Which tools are easily taken for each other [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,
+    /// The folder of Python eval functions that cases name in 'evals' [default: evals/functions]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) eval_functions_path: Option<PathBuf>,
     /// Rules about tools that check shall not report, as JSON: {"TOOL": ["RULE", …]}, with * for all of either
     #[arg(long, value_name = "JSON")]
     pub(crate) silence: Option<String>,
@@ -359,6 +366,8 @@ pub(crate) enum SchemaName {
     RegressReport,
     /// Archives of regression cases
     RegressionArchive,
+    /// What 'karat eval doctor --format json' prints
+    EvalDoctor,
 }
 
 #[derive(Debug, Args)]

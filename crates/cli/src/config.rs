@@ -56,6 +56,8 @@ pub(crate) struct ConfigFile {
     pub(crate) tool_registry: Option<RegistryCommand>,
     /// Which tools are easily taken for each other.
     pub(crate) overlap_map_path: Option<String>,
+    /// The folder of Python eval functions that cases name in `evals`.
+    pub(crate) eval_functions_path: Option<String>,
     /// Rules about tools that `karat check` does not report, by tool; `*` is every tool, or every rule.
     pub(crate) silence: Option<Silence>,
     /// The model that scores rubric cases; without one they are skipped.
@@ -205,6 +207,7 @@ impl ConfigFile {
             tool_registry_path: object.nullable("toolRegistryPath", path, problems, read_string),
             tool_registry: object.nullable("toolRegistry", path, problems, RegistryCommand::read),
             overlap_map_path: object.nullable("overlapMapPath", path, problems, read_string),
+            eval_functions_path: object.nullable("evalFunctionsPath", path, problems, read_string),
             silence: object.nullable("silence", path, problems, Silence::read),
             judge: object.nullable("judge", path, problems, JudgeConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {

@@ -10,6 +10,7 @@ mod diagnostic;
 mod discover;
 mod edit_lock;
 mod environment;
+mod eval_functions;
 mod failure;
 mod interrupt;
 mod judge;
@@ -24,6 +25,7 @@ mod project;
 mod recordings;
 mod registry;
 mod regression;
+mod sandbox;
 mod selection;
 mod settings;
 mod snapshot;
@@ -79,6 +81,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Tools(args) => verb::tools::run(&args, environment, printer),
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
+        Verb::Eval(args) => verb::eval::run(args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     /// The program that lists the tools, where one does instead of the path.
     pub(crate) registry_command: Option<Anchored<RegistryCommand>>,
     pub(crate) overlap_map: PathSetting,
+    /// The folder of Python eval functions.
+    pub(crate) eval_functions: PathSetting,
     pub(crate) silence: SilenceSetting,
     /// Where to take a snapshot from, if one is wanted.
     pub(crate) snapshot: Option<Anchored<SnapshotSource>>,
@@ -183,6 +185,11 @@ impl Settings {
                 args.overlap_map_path.as_deref(),
                 file.overlap_map_path.as_deref(),
                 "evals/overlap-map.json",
+            ),
+            eval_functions: resolver.path(
+                args.eval_functions_path.as_deref(),
+                file.eval_functions_path.as_deref(),
+                "evals/functions",
             ),
             snapshot,
             output_dir: resolver.path(args.output_dir.as_deref(), file.output_dir.as_deref(), "evals/results").path,

@@ -42,6 +42,7 @@ impl ConfigArgs {
                 .or_else(|| path("TOOL_REGISTRY_PATH").filter(|_| !has_registry)),
             tool_registry: flags.tool_registry.or_else(|| text("TOOL_REGISTRY").filter(|_| !has_registry)),
             overlap_map_path: flags.overlap_map_path.or_else(|| path("OVERLAP_MAP_PATH")),
+            eval_functions_path: flags.eval_functions_path.or_else(|| path("EVAL_FUNCTIONS_PATH")),
             silence: flags.silence.or_else(|| text("SILENCE")),
             judge: flags.judge.or_else(|| text("JUDGE")),
             tokenizer: flags.tokenizer.or_else(|| text("TOKENIZER")),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::assertion::Failure;
 use crate::case::Tier;
+use crate::judgement::{Conclusion, ErrorKind, Judgement};
 use crate::trace::{ToolCall, Usage};
 use crate::trials::{TrialCounts, TrialSummary, Trials};
 
@@ -147,6 +148,41 @@ pub struct CaseDetails {
     pub stderr: Option<String>,
     /// Why checks were skipped, where it is not for a token.
     pub warnings: Vec<String>,
+    /// What Python eval functions said of the trace, those that ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub evals: Vec<EvalResult>,
+}
+
+/// What one Python eval function said.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalResult {
+    /// The function's name.
+    pub name: String,
+    /// True: passed. False: failed. Null: there is no verdict, and `error` says why.
+    pub result: Option<bool>,
+    pub reason: Option<String>,
+    /// May have many lines, as a traceback has.
+    pub error: Option<String>,
+    pub error_kind: Option<ErrorKind>,
+    pub execution_time_ms: u64,
+    /// What the function printed; says so at its end when it was cut.
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl EvalResult {
+    pub fn new(name: &str, judgement: Judgement) -> Self {
+        let Judgement { conclusion, elapsed, stdout, stderr } = judgement;
+        let (result, reason, error) = match conclusion {
+            Conclusion::Verdict { passed, reason } => (Some(passed), Some(reason), None),
+            Conclusion::Error(error) => (None, None, Some(error)),
+        };
+        let (error, error_kind) = error.map(|error| (error.message, error.kind)).unzip();
+        let execution_time_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        Self { name: name.to_owned(), result, reason, error, error_kind, execution_time_ms, stdout, stderr }
+    }
 }
 
 /// The numbers of a suite.

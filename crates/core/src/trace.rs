@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// An agent's answer and how it came about.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,7 +71,115 @@ impl Trace {
         self.tool_calls.iter().map(|call| call.name.as_str()).collect()
     }
 
+    /// Returns this trace in the shape that is documented for eval functions: one step, from the message to the final
+    /// response. What changes from run to run though the agent did the same, its latency, is not in it.
+    pub fn document(&self, id: &str, message: &str) -> Value {
+        let mut document = Map::new();
+        document.insert("trace_id".to_owned(), Value::from(id));
+        let step = json!({
+            "input": { "message": message },
+            "output": { "response": self.response },
+            "tool_calls": self.tool_calls.iter().map(ToolCall::document).collect::<Vec<_>>(),
+            "error": null,
+        });
+        document.insert("steps".to_owned(), json!([step]));
+        if let Some(model) = &self.model {
+            document.insert("model".to_owned(), Value::from(model.as_str()));
+        }
+        if let Some(reason) = &self.stop_reason {
+            document.insert("stop_reason".to_owned(), Value::from(reason.as_str()));
+        }
+        if let Some(usage) = &self.usage {
+            document.insert("usage".to_owned(), usage.document());
+        }
+        Value::Object(document)
+    }
+
     pub fn cost_usd(&self) -> Option<f64> {
         self.usage.as_ref().and_then(|usage| usage.cost_usd)
+    }
+}
+
+impl ToolCall {
+    fn document(&self) -> Value {
+        // A call that failed has an error, so that nobody has to ask twice.
+        let failed = || (self.success == Some(false)).then_some("the call failed");
+        let mut call = json!({
+            "name": self.name,
+            "arguments": self.params,
+            "result": self.result,
+            "error": self.error.as_deref().or_else(failed),
+            "success": self.success,
+        });
+        if let Some(raw) = &self.raw_params {
+            call["raw_arguments"] = Value::from(raw.as_str());
+        }
+        call
+    }
+}
+
+impl Usage {
+    fn document(&self) -> Value {
+        json!({
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_input_tokens": self.cached_input_tokens,
+            "cost_usd": self.cost_usd,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_has_the_documented_shape() {
+        let call = ToolCall {
+            name: "search".to_owned(),
+            success: Some(true),
+            params: json!({ "q": "rain" }).as_object().cloned().unwrap_or_default(),
+            result: Some(json!({ "hits": 2 })),
+            ..ToolCall::default()
+        };
+        let broken = ToolCall {
+            name: "find".to_owned(),
+            success: Some(false),
+            raw_params: Some("{".to_owned()),
+            ..ToolCall::default()
+        };
+        let trace = Trace {
+            response: "It rains.".to_owned(),
+            tool_calls: vec![call, broken],
+            usage: Some(Usage { input_tokens: Some(3), ..Usage::default() }),
+            model: Some("m-1".to_owned()),
+            latency_ms: 12.0,
+            ..Trace::default()
+        };
+        let expected = json!({
+            "trace_id": "gs-x-001",
+            "steps": [{
+                "input": { "message": "Rain?" },
+                "output": { "response": "It rains." },
+                "tool_calls": [
+                    { "name": "search", "arguments": { "q": "rain" }, "result": { "hits": 2 }, "error": null, "success": true },
+                    {
+                        "name": "find", "arguments": {}, "result": null, "error": "the call failed", "success": false,
+                        "raw_arguments": "{"
+                    }
+                ],
+                "error": null
+            }],
+            "model": "m-1",
+            "usage": { "input_tokens": 3, "output_tokens": null, "cached_input_tokens": null, "cost_usd": null }
+        });
+        assert_eq!(trace.document("gs-x-001", "Rain?"), expected);
+    }
+
+    #[test]
+    fn an_empty_trace_has_a_step() {
+        let empty = Trace::default().document("a", "");
+        assert_eq!(empty["steps"][0]["tool_calls"], json!([]));
+        assert_eq!(empty.as_object().map(Map::len), Some(2));
     }
 }

@@ -49,14 +49,19 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
         CaseEnd::Judged(judged) => {
             let (trace, verdict) = *judged;
             result.passed = verdict.passed();
-            result.outcome = if result.passed { Outcome::Passed } else { Outcome::Failed };
+            result.outcome = match (result.passed, &verdict.error) {
+                (true, _) => Outcome::Passed,
+                (false, None) => Outcome::Failed,
+                (false, Some(_)) => Outcome::Errored,
+            };
             result.duration_ms = whole_millis(trace.latency_ms);
             result.assertions_run = verdict.assertions_run;
             result.assertions_skipped = verdict.assertions_skipped;
             result.vacuous = verdict.vacuous;
-            result.error = verdict.failures.first().map(|failure| failure.message.clone());
+            result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
             result.failures = verdict.failures;
-            result.details = details(trace, verdict.skipped_tokens, verdict.warnings);
+            let details = details(trace, verdict.skipped_tokens, verdict.warnings);
+            result.details = CaseDetails { evals: verdict.evals, ..details };
         }
     }
     if !redactor.is_empty() {
@@ -81,6 +86,7 @@ pub(crate) fn details(trace: Trace, skipped_tokens: Vec<String>, warnings: Vec<S
         stop_reason: trace.stop_reason,
         stderr: trace.stderr,
         warnings: [trace.warnings, warnings].concat(),
+        evals: Vec::new(),
     }
 }
 
@@ -103,6 +109,10 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
     let lists = details.tools_called.iter_mut().chain(&mut details.skipped_tokens).chain(&mut details.warnings);
     for text in [&mut details.response].into_iter().chain(optional.into_iter().flatten()).chain(lists) {
         redactor.string(text);
+    }
+    for eval in &mut details.evals {
+        let said = [&mut eval.reason, &mut eval.error].into_iter().flatten();
+        said.chain([&mut eval.name, &mut eval.stdout, &mut eval.stderr]).for_each(|text| redactor.string(text));
     }
     for call in &mut details.tool_calls {
         redactor.string(&mut call.name);

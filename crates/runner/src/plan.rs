@@ -1,11 +1,13 @@
 //! Everything that a run needs to know before it begins.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile};
 use karat_core::event::SuiteHeader;
 use karat_core::gate::Gates;
+use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
 use karat_core::result::EarlierCase;
@@ -17,7 +19,6 @@ use karat_core::tokenizer::Tokenizer;
 use crate::rubric::Rubrics;
 
 /// What is run, and how.
-#[derive(Debug)]
 pub struct Plan {
     pub run_id: String,
     pub suites: Vec<SuitePlan>,
@@ -37,6 +38,8 @@ pub struct Plan {
     pub registry: Option<Registry>,
     pub tokenizer: Tokenizer,
     pub redactor: Redactor,
+    /// Who runs the eval functions that cases name; needed only where one does.
+    pub functions: Option<Arc<dyn EvalFunctions>>,
 }
 
 /// One eval file of a run.

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
-use karat_core::assertion::{Evidence, judge};
+use karat_core::assertion::{Evidence, Judging};
 use karat_core::case::Case;
+use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
 use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::result::CaseResult;
 use karat_core::trace::Trace;
@@ -96,8 +97,8 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
             }
             CaseEnd::Errored(error.message, error.elapsed)
         }
-        // A pattern can take a while, in which other cases' answers must not wait to be received.
-        Ok(trace) if case.expect.holds_patterns() => {
+        // A pattern or an eval function can take a while, in which other cases' answers must not wait to be received.
+        Ok(trace) if case.expect.takes_time() => {
             let judging = Arc::clone(shared);
             let judged = tokio::task::spawn_blocking(move || judging.judge(suite, index, trace)).await;
             judged.unwrap_or_else(|error| CaseEnd::Errored(error.to_string(), watch.elapsed()))
@@ -149,7 +150,16 @@ impl Shared {
                 registry: self.plan.registry.as_ref(),
                 tokenizer: self.plan.tokenizer,
             };
-            judge(evidence, self.plan.strictness)
+            let mut judging = Judging::begin(evidence, self.plan.strictness);
+            if judging.wants().is_some() {
+                // The time of functions is nobody's latency and no part of the timeout: they have a limit of their own.
+                let functions = self.plan.functions.as_deref();
+                let document = trace.document(&case.id, &case.input.message);
+                while let Some(name) = judging.wants() {
+                    judging.hear(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
+                }
+            }
+            judging.end()
         }));
         match verdict {
             Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
@@ -158,6 +168,17 @@ impl Shared {
                 CaseEnd::Errored(internal(panic.as_ref()), elapsed)
             }
         }
+    }
+}
+
+/// What counts where nobody can run functions: nothing passes because nobody looked.
+fn no_functions() -> Judgement {
+    let error = EvalError::new(ErrorKind::Validation, "this run was not given any eval functions");
+    Judgement {
+        conclusion: Conclusion::Error(error),
+        elapsed: Duration::ZERO,
+        stdout: String::new(),
+        stderr: String::new(),
     }
 }
 

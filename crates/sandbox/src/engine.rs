@@ -94,7 +94,7 @@ impl Sandbox {
 }
 
 /// Says how Python runs. What is compiled depends on it.
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut config = Config::new();
     config
         .wasm_component_model(true)

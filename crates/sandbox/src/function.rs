@@ -29,7 +29,9 @@ pub struct Finding {
     pub rule: Rule,
     /// For a person: a lower-case fragment.
     pub message: String,
-    /// Where in the source, in bytes; it may be empty.
+    /// What to do about it, where there is something to say.
+    pub help: Option<String>,
+    /// Where in the source without its byte order mark, in bytes; it may be empty.
     pub range: std::ops::Range<usize>,
 }
 
@@ -48,4 +50,17 @@ pub enum Rule {
     Function,
     /// It is too long, or nested too deeply.
     Size,
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Syntax => "syntax",
+            Self::Import => "import",
+            Self::Name => "name",
+            Self::Dunder => "dunder",
+            Self::Function => "function",
+            Self::Size => "size",
+        })
+    }
 }

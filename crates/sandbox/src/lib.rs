@@ -6,6 +6,7 @@
 
 mod arrow;
 mod compiled;
+mod doctor;
 mod engine;
 mod error;
 mod frame;
@@ -17,12 +18,15 @@ mod lines;
 mod memory;
 mod stream;
 mod transcode;
+mod validate;
 mod worker;
 
 pub use arrow::{
     ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_BEGINNING, STREAM_BEGINNING,
     Texts, read_arrow,
 };
+pub use compiled::{Kept, kept};
+pub use doctor::{Trial, try_promises};
 pub use engine::{Sandbox, Stage};
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
@@ -30,6 +34,7 @@ pub use functions::Functions;
 pub use guest::Guest;
 pub use lines::{Input, Lines, Unit, read_lines};
 pub use stream::{Judged, Listener, Task, judge_in_order};
+pub use validate::{MOST_SOURCE, readable, validate};
 
 /// How far traces are kept apart from each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,12 +2,14 @@
 
 mod archives;
 mod eval_files;
+mod functions;
 mod issue;
 mod overlaps;
 mod report;
 mod source_text;
 mod tools;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use karat_core::contract::Silencer;
@@ -24,6 +26,7 @@ use crate::args::CheckArgs;
 use crate::config::ToolExecutor;
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
+use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::model::is_model;
@@ -54,7 +57,11 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         reporter.add(issues)?;
     }
     let is_model = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
+    let functions = find_functions(&settings)?;
+    let is_whole = is_whole_project(&args.paths, &settings.root, &environment.current_dir);
     let mut files = EvalFiles {
+        functions: &functions,
+        named: BTreeSet::new(),
         registry: registry.as_ref(),
         overlaps: overlaps.as_ref(),
         // Where tools really run, a model goes on to its final response.
@@ -67,9 +74,10 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         reporter.file(cases);
         reporter.add(issues)?;
     }
+    reporter.add(functions::check(&functions, (!is_whole).then_some(&files.named)))?;
     reporter.add(archives::check(&paths, &args.paths, &settings)?)?;
     if let (Some(map), Some(uncovered)) = (&overlaps, &files.uncovered) {
-        let unjudged = if !is_whole_project(&args.paths, &settings.root, &environment.current_dir) {
+        let unjudged = if !is_whole {
             Some("only a part of the eval files was checked")
         } else if !files.are_all_valid {
             Some("an eval file is invalid")

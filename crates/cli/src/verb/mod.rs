@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod coverage;
 pub(crate) mod diff;
+pub(crate) mod eval;
 pub(crate) mod init;
 pub(crate) mod overlap;
 pub(crate) mod regress;

@@ -32,6 +32,7 @@ use crate::baseline::Results;
 use crate::clock::{SystemClock, TimeOrderedIds};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
+use crate::eval_functions::start_functions;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::judge::make_judge;
@@ -67,6 +68,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
             None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
         }
     }
+    let functions = start_functions(&loaded, &settings, printer)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -91,6 +93,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         }
     };
     plan.rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), plan.registry.as_ref()), judge };
+    plan.functions = functions;
     check_output_dir(&settings.output_dir)?;
     let recordings = Recordings::open(&settings, &environment.current_dir)?;
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
@@ -221,6 +224,7 @@ async fn make_plan(
         registry,
         tokenizer: settings.tokenizer,
         redactor: settings.redactor.clone(),
+        functions: None,
     })
 }
 

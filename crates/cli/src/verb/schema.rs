@@ -17,6 +17,7 @@ use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::check::CheckReport;
+use crate::verb::eval::DoctorReport;
 use crate::verb::overlap::{ListReport, SuggestionReport};
 use crate::verb::regress::RegressReport;
 
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::OverlapSuggestions => schema_for!(SuggestionReport),
         SchemaName::RegressReport => schema_for!(RegressReport),
         SchemaName::RegressionArchive => schema_for!(ArchiveSchema),
+        SchemaName::EvalDoctor => schema_for!(DoctorReport),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -40,6 +40,7 @@ fn schemas_are_fresh() {
         "overlap-suggestions",
         "regress-report",
         "regression-archive",
+        "eval-doctor",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -70,6 +71,8 @@ fn the_command_line_reference_is_fresh() {
         "regress add",
         "regress archive",
         "regress seal",
+        "eval",
+        "eval doctor",
         "init",
         "schema",
         "completions",

@@ -11,6 +11,8 @@ mod conformance;
 mod coverage;
 mod diff;
 mod dotenv;
+mod eval_doctor;
+mod evals_in_cases;
 mod generated;
 mod hostile;
 mod init;

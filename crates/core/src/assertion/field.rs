@@ -29,11 +29,12 @@ pub enum Field {
     MaxLength,
     MaxCostUsd,
     NumbersGrounded,
+    Evals,
 }
 
 impl Field {
     /// All fields in the order in which they are judged.
-    pub const ALL: [Field; 21] = [
+    pub const ALL: [Field; 22] = [
         Field::ToolsCalled,
         Field::ToolsAcceptable,
         Field::ToolsNotCalled,
@@ -55,6 +56,8 @@ impl Field {
         Field::MaxLength,
         Field::MaxCostUsd,
         Field::NumbersGrounded,
+        // Last, since they cost the most: what is decided without them need not run them.
+        Field::Evals,
     ];
 
     /// Returns the key in `expect`, with which the assertion's failures begin.
@@ -81,6 +84,7 @@ impl Field {
             Field::MaxLength => "maxLength",
             Field::MaxCostUsd => "maxCostUsd",
             Field::NumbersGrounded => "numbersGrounded",
+            Field::Evals => "evals",
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod budget;
 mod calls;
+mod evals;
 mod field;
 mod grounding;
 mod params;
@@ -15,6 +16,7 @@ mod vacuity;
 
 use std::ops::ControlFlow;
 
+pub use evals::Judging;
 pub use field::Field;
 pub use schema::compile_schema;
 pub use tally::{Failure, Verdict};
@@ -58,15 +60,9 @@ pub struct Strictness {
     pub fail_vacuous: bool,
 }
 
-/// Judges a trace by its case's expectations.
+/// Judges a trace by its case's expectations. No eval function is run for it: [`Judging`] is for those who can.
 pub fn judge(evidence: Evidence<'_>, strictness: Strictness) -> Verdict {
-    let mut tally = Tally::new(strictness);
-    for field in Field::ALL {
-        if judge_field(field, evidence, &mut tally).is_break() {
-            break;
-        }
-    }
-    tally.into_verdict()
+    Judging::begin(evidence, strictness).end()
 }
 
 fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
@@ -92,5 +88,7 @@ fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         Field::MaxLength => budget::max_length(evidence, tally),
         Field::MaxCostUsd => budget::max_cost(evidence, tally),
         Field::NumbersGrounded => grounding::numbers_grounded(evidence, tally),
+        // Each is heard when all else is known.
+        Field::Evals => ControlFlow::Continue(()),
     }
 }

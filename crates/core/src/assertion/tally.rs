@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Field, Strictness};
+use crate::result::EvalResult;
 
 /// One check that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -24,6 +25,8 @@ pub struct Failure {
 pub struct Verdict {
     /// Empty when the case passed.
     pub failures: Vec<Failure>,
+    /// Why there is no verdict: an eval function broke before anything failed.
+    pub error: Option<String>,
     pub assertions_run: usize,
     pub assertions_skipped: usize,
     /// Every token without a value, once.
@@ -32,11 +35,13 @@ pub struct Verdict {
     pub vacuous: bool,
     /// Why checks were skipped, where it is not for a token.
     pub warnings: Vec<String>,
+    /// What the eval functions that ran said, in order.
+    pub evals: Vec<EvalResult>,
 }
 
 impl Verdict {
     pub fn passed(&self) -> bool {
-        self.failures.is_empty()
+        self.failures.is_empty() && self.error.is_none()
     }
 }
 
@@ -55,6 +60,7 @@ impl Check {
     }
 }
 
+#[derive(Debug)]
 pub(super) struct Tally {
     strictness: Strictness,
     verdict: Verdict,
@@ -93,6 +99,23 @@ impl Tally {
         ControlFlow::Continue(())
     }
 
+    /// Takes note of a check that broke. What failed before it is a verdict all the same; without that there is none,
+    /// whatever would come after.
+    pub(super) fn no_verdict(&mut self, field: Field, what: &str) -> ControlFlow<()> {
+        let message = format!("{field}: {what}");
+        if self.verdict.failures.is_empty() {
+            self.verdict.error = Some(message);
+            return ControlFlow::Break(());
+        }
+        self.warn(message);
+        ControlFlow::Continue(())
+    }
+
+    /// Keeps what an eval function said.
+    pub(super) fn keep(&mut self, result: EvalResult) {
+        self.verdict.evals.push(result);
+    }
+
     /// Takes note of tokens without a value.
     pub(super) fn unresolved(&mut self, tokens: Vec<String>) {
         for token in tokens {
@@ -109,7 +132,7 @@ impl Tally {
     }
 
     pub(super) fn into_verdict(mut self) -> Verdict {
-        self.verdict.vacuous = self.verdict.assertions_run == 0;
+        self.verdict.vacuous = self.verdict.assertions_run == 0 && self.verdict.error.is_none();
         if self.verdict.vacuous && self.strictness.fail_vacuous {
             self.verdict.failures.push(Failure {
                 assertion: "strict".to_owned(),

@@ -76,6 +76,8 @@ mod tests {
     #[case(json!({"maxTokens": 9}), true)]
     #[case(json!({"maxCostUsd": 1}), true)]
     #[case(json!({"numbersGrounded": true}), true)]
+    #[case(json!({"evals": []}), false)]
+    #[case(json!({"evals": ["eval_tone"]}), true)]
     fn what_can_fail(#[case] expect: Value, #[case] expected: bool) {
         let file = json!([{"id": "a", "input": {"message": "m"}, "expect": expect}]).to_string();
         let file = EvalFile::read(file.as_bytes(), Origin { file_name: "t.labeled.json" }).expect("valid");

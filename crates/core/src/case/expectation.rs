@@ -82,16 +82,21 @@ pub struct Expectation {
     /// Every number in the response occurs in a tool result, a parameter or the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers_grounded: Option<bool>,
+    /// Python eval functions that all must pass this case's trace, each by its full name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = r"^eval_[\p{Alphabetic}\p{N}_]+$")), extend("uniqueItems" = true))]
+    pub evals: Option<Vec<String>>,
 }
 
 impl Expectation {
-    /// Tells whether judging runs regular expressions, which can take a while.
-    pub fn holds_patterns(&self) -> bool {
+    /// Tells whether judging can take a while: it runs regular expressions or eval functions.
+    pub fn takes_time(&self) -> bool {
         let matches = |assertion: &ParamAssertion| assertion.assertion == ParamCheck::Matches;
         self.response_matches.is_some()
             || self.response_json_schema.is_some()
             || self.tool_args_valid == Some(true)
             || self.tool_params.iter().flatten().any(matches)
+            || self.evals.as_ref().is_some_and(|names| !names.is_empty())
     }
 }
 

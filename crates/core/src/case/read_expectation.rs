@@ -11,6 +11,9 @@ use crate::source::{
 use crate::text::shorten;
 use crate::token;
 
+/// What the name of every eval function begins with.
+const FUNCTION_PREFIX: &str = "eval_";
+
 pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Expectation> {
     let mut object = ObjectReader::open(value, path, problems)?;
     let expectation = Expectation {
@@ -55,12 +58,8 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         max_length: object.optional("maxLength", path, problems, read_count),
         max_cost_usd: object.optional("maxCostUsd", path, problems, read_positive_number),
         numbers_grounded: object.optional("numbersGrounded", path, problems, read_bool),
+        evals: object.optional("evals", path, problems, read_evals),
     };
-    if value.get("evals").is_some() {
-        object.raw("evals");
-        let message = "Python eval functions in a case are not supported yet".to_owned();
-        problems.push(&path.key("evals"), Subject::Key, message, None);
-    }
     let compares_nothing = expectation.tools_called_match.is_some() && object.raw("toolsCalled").is_none();
     object.close(path, problems);
     if compares_nothing {
@@ -98,6 +97,39 @@ fn read_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
         let help = "for no tool at all write \"toolsCalled\": [] or \"toolsAcceptable\": [[\"__none__\"]]".to_owned();
         let message = format!("{}: '{NO_TOOL}' can only stand in 'toolsAcceptable'", path.name());
         problems.push(path, Subject::Value, message, Some(help));
+    }
+}
+
+/// Reads the names of eval functions; whether there are such is known elsewhere.
+fn read_evals(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    let names = read_strings(value, path, problems)?;
+    for (index, name) in names.iter().enumerate() {
+        let path = path.index(index);
+        if !is_function_name(name) {
+            let shown = shorten(name, 80);
+            let message = format!("{}: '{shown}' is not the name of an eval function", path.name());
+            problems.push(&path, Subject::Value, message, Some(name_hint(name)));
+        } else if names[..index].contains(name) {
+            problems.at(&path, format!("{}: '{name}' stands here twice", path.name()));
+        }
+    }
+    Some(names)
+}
+
+fn is_function_name(name: &str) -> bool {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    name.strip_prefix(FUNCTION_PREFIX).is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_letter))
+}
+
+/// Says what was meant by the name, where a part of it or a file was named.
+fn name_hint(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let stem = last.strip_suffix(".py").unwrap_or(last).replace('-', "_");
+    let whole = if stem.starts_with(FUNCTION_PREFIX) { stem } else { format!("{FUNCTION_PREFIX}{stem}") };
+    if is_function_name(&whole) {
+        format!("did you mean '{}'?", shorten(&whole, 80))
+    } else {
+        "the name of the function itself, such as 'eval_tone'".to_owned()
     }
 }
 

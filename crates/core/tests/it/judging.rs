@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use karat_core::assertion::{Evidence, Failure, Field, Mode, Strictness, Verdict, judge};
+use karat_core::assertion::{Evidence, Failure, Field, Judging, Mode, Strictness, Verdict, judge};
 use karat_core::case::{
     CallSelector, Case, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
 };
+use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
@@ -94,7 +96,11 @@ impl Scene {
             registry: registry.as_ref(),
             tokenizer: Tokenizer::from_name(tokenizer).expect("a tokenizer"),
         };
-        judge(evidence, strictness)
+        let mut judging = Judging::begin(evidence, strictness);
+        while let Some(said) = judging.wants().and_then(|name| self.0["functions"].get(name)) {
+            judging.hear(judgement(said));
+        }
+        judging.end()
     }
 
     /// What came of the one check that the case makes.
@@ -120,6 +126,16 @@ enum Outcome {
 }
 
 use Outcome::{Fails, Holds, Nothing, Skipped};
+
+/// What a function says: `[true, reason]`, or an error as `[kind, message]`.
+fn judgement(said: &Value) -> Judgement {
+    let text = said[1].as_str().expect("a text").to_owned();
+    let conclusion = match &said[0] {
+        Value::Bool(passed) => Conclusion::Verdict { passed: *passed, reason: text },
+        kind => Conclusion::Error(EvalError::new(serde_json::from_value(kind.clone()).expect("a kind"), text)),
+    };
+    Judgement { conclusion, elapsed: Duration::from_millis(3), stdout: "printed".to_owned(), stderr: String::new() }
+}
 
 /// Calls of tools by name, all of which succeeded.
 fn calls(names: &[&str]) -> Value {
@@ -645,6 +661,88 @@ fn a_response_of_nothing_but_numbers_is_answered() {
     assert!(messages(&verdict)[0].ends_with("'1009'] and 198990 more do not"), "{:?}", verdict.failures);
 }
 
+// Eval functions.
+
+fn asked(functions: Value) -> Scene {
+    let names: Vec<String> = functions.as_object().expect("functions").keys().cloned().collect();
+    Scene::new(json!({ "responseContains": ["rain"], "evals": names }), json!({ "response": "rain" }))
+        .with("functions", functions)
+}
+
+#[rstest]
+#[case::passed(json!({ "eval_a": [true, "fine"], "eval_b": [true, ""] }), Some(3), None, &[Some(true), Some(true)])]
+#[case::failed(json!({ "eval_a": [false, "too short"], "eval_b": [true, ""] }), None, None, &[Some(false)])]
+#[case::errored(
+    json!({ "eval_a": ["timeout", "took longer than 5 s"], "eval_b": [false, ""] }),
+    None, Some("evals: eval_a errored (timeout): took longer than 5 s"), &[None],
+)]
+#[case::a_traceback_is_shortened(
+    json!({ "eval_a": [true, ""], "eval_b": ["exception", "KeyError: 'x'\nTraceback:\n…"] }),
+    None, Some("evals: eval_b errored (exception): KeyError: 'x'"), &[Some(true), None],
+)]
+fn functions_are_heard_in_order(
+    #[case] functions: Value,
+    #[case] passed_with: Option<usize>,
+    #[case] error: Option<&str>,
+    #[case] heard: &[Option<bool>],
+) {
+    let verdict = asked(functions).judge(FIRST);
+    assert_eq!(verdict.passed().then_some(verdict.assertions_run), passed_with);
+    assert_eq!(verdict.error.as_deref(), error);
+    assert_eq!(verdict.failures.is_empty(), passed_with.is_some() || error.is_some(), "{:?}", verdict.failures);
+    assert_eq!(verdict.evals.iter().map(|eval| eval.result).collect::<Vec<_>>(), heard);
+}
+
+#[test]
+fn what_functions_said_is_kept() {
+    let verdict = asked(json!({ "eval_a": [true, "fine"], "eval_b": ["exception", "E\nT"] })).judge(FIRST);
+    let [passed, errored] = &verdict.evals[..] else { panic!("{:?}", verdict.evals) };
+    assert_eq!(
+        (passed.name.as_str(), passed.reason.as_deref(), passed.error.as_deref()),
+        ("eval_a", Some("fine"), None)
+    );
+    assert_eq!((passed.execution_time_ms, passed.stdout.as_str()), (3, "printed"));
+    assert_eq!((errored.reason.as_deref(), errored.error.as_deref()), (None, Some("E\nT")));
+    assert_eq!(errored.error_kind, Some(ErrorKind::Exception));
+}
+
+#[test]
+fn functions_do_not_run_where_the_case_is_decided_without_them() {
+    let mut scene = asked(json!({ "eval_a": [true, ""] }));
+    scene.0["trace"]["response"] = json!("sun");
+    assert_eq!(scene.judge(FIRST).evals, []);
+    assert_eq!(scene.judge(ALL).evals.len(), 1);
+}
+
+#[test]
+fn what_failed_before_a_function_broke_is_a_verdict() {
+    let mut scene = asked(json!({ "eval_a": ["memory", "too much"], "eval_b": [false, "rude"], "eval_c": [true, ""] }));
+    scene.0["trace"]["response"] = json!("sun");
+    let verdict = scene.judge(ALL);
+    assert_eq!(verdict.error, None);
+    assert_eq!(verdict.warnings, ["evals: eval_a errored (memory): too much"]);
+    assert_eq!(messages(&verdict)[1..], ["evals: eval_b failed: rude"]);
+    assert_eq!((verdict.evals.len(), verdict.assertions_run), (3, 3));
+}
+
+#[test]
+fn a_function_that_broke_ends_the_case_and_is_no_failure() {
+    let scene = Scene::new(json!({ "evals": ["eval_a", "eval_b"] }), json!({}))
+        .with("functions", json!({ "eval_a": ["return", "must return (bool, str)"], "eval_b": [false, ""] }));
+    for strictness in [FIRST, ALL, STRICT] {
+        let verdict = scene.judge(strictness);
+        assert!(!verdict.passed() && !verdict.vacuous && verdict.failures.is_empty(), "{verdict:?}");
+        assert_eq!((verdict.evals.len(), verdict.assertions_run, verdict.assertions_skipped), (1, 0, 0));
+    }
+}
+
+#[test]
+fn a_function_that_nobody_ran_is_skipped() {
+    let verdict = Scene::new(json!({ "evals": ["eval_a"] }), json!({})).judge(ALL);
+    assert_eq!((verdict.assertions_run, verdict.assertions_skipped, verdict.vacuous), (0, 1, true));
+    assert_eq!(verdict.warnings, ["evals: eval_a was not run"]);
+}
+
 // Counting, order, strictness.
 
 #[test]
@@ -671,6 +769,7 @@ fn fields_are_judged_in_the_agreed_order() {
         "maxLength",
         "maxCostUsd",
         "numbersGrounded",
+        "evals",
     ];
     assert_eq!(Field::ALL.map(Field::name), agreed);
 }
@@ -875,10 +974,12 @@ prop_compose! {
         response_json_schema in prop::option::of(object()),
         (min_length, max_length) in (prop::option::of(0_u64..5), prop::option::of(0_u64..5)),
         numbers_grounded in any::<Option<bool>>(),
+        evals in words(),
     ) -> Expectation {
         Expectation {
             response_non_empty, response_contains, response_contains_any, response_not_contains, response_matches,
             max_latency_ms, max_tokens, response_json_schema, min_length, max_length, max_cost_usd, numbers_grounded,
+            evals,
             ..routing
         }
     }
@@ -985,6 +1086,7 @@ impl Judged {
             expect.response_not_contains.iter().flatten().count(),
             expect.response_matches.iter().flatten().count(),
             expect.tool_order.iter().flatten().count(),
+            expect.evals.iter().flatten().count(),
         ];
         once.into_iter().filter(|makes| *makes).count() + lists.iter().sum::<usize>()
     }

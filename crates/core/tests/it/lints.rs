@@ -330,6 +330,7 @@ fn empty_stubs(#[case] members: Value, #[case] places: &[&str]) {
 #[case(json!({ "numbersGrounded": true }), true)]
 #[case(json!({ "responseNonEmpty": false, "numbersGrounded": false }), false)]
 #[case(json!({ "responseContains": [], "responseMatches": [], "responseContainsAny": [] }), false)]
+#[case(json!({ "evals": ["eval_routing"] }), false)]
 #[case(json!({ "toolsCalled": ["a"], "maxLatencyMs": 5, "maxCostUsd": 1, "noToolErrors": true }), false)]
 fn response_in_routing_only(#[case] expect: Value, #[case] fires: bool) {
     let linted = |members: Value, routing_only: bool| {

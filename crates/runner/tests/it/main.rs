@@ -4,6 +4,7 @@
 
 mod cancelling;
 mod ending;
+mod functions;
 mod laws;
 mod ordering;
 mod redacting;

@@ -212,6 +212,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         tokens: TokenSources::default(),
         registry: None,
         tokenizer: Tokenizer::default(),
+        functions: None,
         redactor: Redactor::default(),
     }
 }

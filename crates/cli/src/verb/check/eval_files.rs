@@ -1,5 +1,6 @@
 //! What is wrong with eval files.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use karat_core::case::{EvalFile, SuiteFile};
@@ -13,6 +14,7 @@ use serde_json::Value;
 use super::issue::{Issue, Marked, locate, problem};
 use super::report::INVALID;
 use crate::discover::EvalPath;
+use crate::eval_functions::{ProjectFunctions, names_of, pointer_to_cases};
 use crate::failure::Failure;
 use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::regression::archived_ids;
@@ -24,6 +26,9 @@ const STALE: &str = "stale";
 pub(super) struct EvalFiles<'c> {
     pub(super) registry: Option<&'c Registry>,
     pub(super) overlaps: Option<&'c OverlapMap>,
+    pub(super) functions: &'c ProjectFunctions,
+    /// The eval functions that cases of the files so far name.
+    pub(super) named: BTreeSet<String>,
     pub(super) routing_only: bool,
     /// What no case of the files so far covers.
     pub(super) uncovered: Option<Uncovered<'c>>,
@@ -45,6 +50,7 @@ impl EvalFiles<'_> {
                 return Ok((findings.into_iter().map(issue).collect(), 0));
             }
         };
+        self.named.extend(file.cases.iter().flat_map(names_of).map(str::to_owned));
         if let Some(uncovered) = &mut self.uncovered {
             file.cases.iter().for_each(|case| uncovered.take_pairs(case));
         }
@@ -52,7 +58,7 @@ impl EvalFiles<'_> {
     }
 
     fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str) -> Vec<Marked> {
-        let prefix = if text.trim_start().starts_with('[') { "" } else { "/cases" };
+        let prefix = pointer_to_cases(text);
         // Only an immutable case must be compared as it was written.
         let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
         let tree: Value = if is_hashed { serde_json::from_str(text).unwrap_or_default() } else { Value::Null };
@@ -70,7 +76,9 @@ impl EvalFiles<'_> {
         let changed = self.overlaps.and_then(|map| check_overlap_version(file, map));
         let changed = changed.iter().map(|stale| from_staleness("/metadata/overlapMapVersion", stale));
         let lints = lint(file, context).into_iter().map(|lint| from_lint(prefix, lint));
-        stale.chain(changed).chain(lints).collect()
+        let unknown = self.functions.unknown_in(file, prefix, |_| true).into_iter();
+        let unknown = unknown.map(|problem| (problem, (INVALID, Severity::Error)));
+        stale.chain(changed).chain(lints).chain(unknown).collect()
     }
 }
 

@@ -1,0 +1,266 @@
+//! `karat eval doctor`: which Python there is, where its machine code is kept, and whether the sandbox holds.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use karat_core::exit::ExitStatus;
+use karat_core::judgement::Limits;
+use karat_report::{counted, cut, pad, printable};
+use karat_sandbox::{Guest, Kept, Sandbox, SandboxError, Trial, kept, try_promises};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::args::{EvalDoctorArgs, OutputFormat};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::runtime_that_ends;
+use crate::printer::Printer;
+use crate::sandbox::{cache_folder, open_sandbox, sandbox_failure};
+
+/// What of a function's output is kept, in KB.
+const OUTPUT_KB: u64 = 64;
+
+/// What `karat eval doctor --format json` prints.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "karat eval doctor report")]
+pub(crate) struct DoctorReport {
+    /// Whether functions can be run, and every promise held.
+    is_healthy: bool,
+    /// Why functions cannot be run; null when they can.
+    problem: Option<String>,
+    /// The Python that runs functions; null when there is none.
+    guest: Option<GuestReport>,
+    /// karat's folder in the user's cache; null when there is none.
+    cache: Option<String>,
+    /// Python as this machine's code; null when it could not be made.
+    machine_code: Option<MachineCode>,
+    limits: LimitsReport,
+    /// How traces can be kept apart; the first is what happens unless another is asked for.
+    isolation: [&'static str; 2],
+    /// What was tried for real.
+    promises: Vec<PromiseReport>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct GuestReport {
+    /// The first twelve hex digits of its SHA-256, as they stand in each execution.
+    hash: String,
+    /// Null when it cannot be told.
+    python_version: Option<String>,
+    /// What the build made it with; null when it is a file.
+    made_by: Option<&'static str>,
+    /// The file that `KARAT_GUEST` names; null when it is part of the program.
+    file: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct MachineCode {
+    path: String,
+    bytes: u64,
+    /// Whether it was there before; if not, it is now.
+    was_ready: bool,
+    /// How long it took to make or load it.
+    elapsed_ms: u64,
+}
+
+/// The most that a function may use for one trace.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct LimitsReport {
+    time_ms: u64,
+    memory_mb: u64,
+    /// Of stdout, and of stderr.
+    output_kb: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PromiseReport {
+    name: &'static str,
+    held: bool,
+    /// What happened instead; null when it held.
+    instead: Option<String>,
+    elapsed_ms: u64,
+}
+
+pub(crate) fn run(args: &EvalDoctorArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    // Compiling takes a while.
+    let _runtime = runtime_that_ends()?;
+    let mut report = DoctorReport::new();
+    let examined = examine(&mut report, args.format, environment, printer);
+    if let Err(failure) = &examined {
+        report.problem = Some(failure.message.clone());
+    }
+    report.is_healthy = examined.is_ok() && report.promises.iter().all(|promise| promise.held);
+    let text = match args.format {
+        OutputFormat::Json => {
+            let text = serde_json::to_string_pretty(&report).map_err(|error| Failure::errored(error.to_string()))?;
+            format!("{text}\n")
+        }
+        OutputFormat::Human if examined.is_ok() => report.totals(printer),
+        OutputFormat::Human => String::new(),
+    };
+    out(&text, printer)?;
+    examined?;
+    Ok(if report.is_healthy { ExitStatus::Success } else { ExitStatus::Errored })
+}
+
+/// Looks at everything in turn, and tells a person of each at once.
+fn examine(
+    report: &mut DoctorReport,
+    format: OutputFormat,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let tell = |text: &str| match format {
+        OutputFormat::Human => out(text, printer),
+        OutputFormat::Json => Ok(()),
+    };
+    let errored = |error: SandboxError| Failure { status: ExitStatus::Errored, ..sandbox_failure(error) };
+    let guest = Guest::find(environment.guest.as_deref()).map_err(errored)?;
+    tell(&report.guest.insert(GuestReport::of(&guest)).text())?;
+    let cache = cache_folder(environment)?;
+    report.cache = Some(cache.display().to_string());
+    let before = kept(&guest, &cache).map_err(errored)?;
+    let start = Instant::now();
+    let sandbox = open_sandbox(environment, printer)?;
+    let elapsed = start.elapsed();
+    if let Some(now) = kept(&guest, &cache).map_err(errored)? {
+        tell(&report.machine_code.insert(MachineCode::of(&now, before.is_some(), elapsed)).text())?;
+    }
+    tell(&report.limits.text())?;
+    report.promises = try_all(&sandbox, printer, &tell)?;
+    Ok(())
+}
+
+fn try_all(
+    sandbox: &Sandbox,
+    printer: &Printer,
+    tell: &dyn Fn(&str) -> Result<(), Failure>,
+) -> Result<Vec<PromiseReport>, Failure> {
+    let mut told = Ok(());
+    let trials = try_promises(sandbox, |trial| {
+        let shown = !printer.quiet || trial.broken.is_some();
+        if told.is_ok() && shown {
+            told = tell(&line(trial, printer));
+        }
+    });
+    told?;
+    let trials = trials.map_err(sandbox_failure)?;
+    Ok(trials.into_iter().map(PromiseReport::of).collect())
+}
+
+fn out(text: &str, printer: &Printer) -> Result<(), Failure> {
+    printer.out(text).map_err(|error| Failure::errored(error.to_string()))
+}
+
+fn row(name: &str, text: &str) -> String {
+    format!("{name:<13} {}\n", printable(text))
+}
+
+fn line(trial: &Trial, printer: &Printer) -> String {
+    let palette = printer.stdout_palette;
+    let elapsed = format!("{}ms", trial.elapsed.as_millis());
+    let (symbol, elapsed) = match trial.broken {
+        None => (palette.good(printer.symbols.passed), palette.dim(format!("{elapsed:>8}"))),
+        Some(_) => (palette.bad(printer.symbols.failed), palette.bad(format!("{elapsed:>8}  FAILED"))),
+    };
+    let mut text = format!("  {symbol} {}{elapsed}\n", pad(trial.promise, 42));
+    if let Some(instead) = &trial.broken {
+        let instead = cut(&printable(instead), printer.columns.saturating_sub(8), printer.symbols.ellipsis);
+        let _ = writeln!(text, "    {} {instead}", printer.symbols.arrow);
+    }
+    text
+}
+
+impl DoctorReport {
+    fn new() -> Self {
+        let largest = Limits::LARGEST;
+        let limits = LimitsReport {
+            time_ms: milliseconds(largest.time),
+            memory_mb: largest.memory_bytes as u64 >> 20,
+            output_kb: OUTPUT_KB,
+        };
+        Self {
+            is_healthy: false,
+            problem: None,
+            guest: None,
+            cache: None,
+            machine_code: None,
+            limits,
+            isolation: ["namespace", "strict"],
+            promises: Vec::new(),
+        }
+    }
+
+    fn totals(&self, printer: &Printer) -> String {
+        let broken = self.promises.iter().filter(|promise| !promise.held).count();
+        let tried = counted(self.promises.len(), "promise");
+        match broken {
+            0 => printer.stdout_palette.good(format!("{tried} tried, all held\n")),
+            _ => printer
+                .stdout_palette
+                .bad(format!("{tried} tried, {broken} broken: do not run what you do not trust\n")),
+        }
+    }
+}
+
+impl GuestReport {
+    fn of(guest: &Guest) -> Self {
+        Self {
+            hash: guest.hash().to_owned(),
+            python_version: guest.python_version(),
+            made_by: guest.made_by(),
+            file: guest.file().map(|path| path.display().to_string()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let version = self.python_version.as_deref().unwrap_or("of an unknown version");
+        let python = match self.made_by {
+            Some(made_by) => format!("{version}, made by {made_by}"),
+            None => version.to_owned(),
+        };
+        let origin = self.file.as_deref().unwrap_or("part of this program");
+        row("Python", &python) + &row("guest", &format!("{}, {origin}", self.hash))
+    }
+}
+
+impl MachineCode {
+    fn of(kept: &Kept, was_ready: bool, elapsed: Duration) -> Self {
+        Self { path: kept.path.display().to_string(), bytes: kept.bytes, was_ready, elapsed_ms: milliseconds(elapsed) }
+    }
+
+    fn text(&self) -> String {
+        let how = if self.was_ready { "loaded" } else { "made now" };
+        row("machine code", &self.path)
+            + &row("", &format!("{} MB, {how} in {} ms", self.bytes.div_ceil(1_000_000), self.elapsed_ms))
+    }
+}
+
+impl LimitsReport {
+    fn text(&self) -> String {
+        let Self { time_ms, memory_mb, output_kb } = self;
+        row("limits", &format!("{time_ms} ms and {memory_mb} MB for a trace, {output_kb} KB of output"))
+            + &row("isolation", "namespace; --isolation strict: a Python for each trace")
+            + "\n"
+    }
+}
+
+impl PromiseReport {
+    fn of(trial: Trial) -> Self {
+        Self {
+            name: trial.promise,
+            held: trial.broken.is_none(),
+            instead: trial.broken,
+            elapsed_ms: milliseconds(trial.elapsed),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,261 @@
+//! What a source may not name: modules, functions and attributes that lead out of it.
+
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_body, walk_expr, walk_stmt, walk_type_params};
+use ruff_python_ast::{
+    Alias, Expr, ExprContext, ExprName, Identifier, PatternKeyword, Stmt, StmtClassDef, StmtFunctionDef,
+};
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::function::{Finding, Rule};
+
+/// What can be imported.
+const MODULES: [&str; 3] = ["json", "re", "typing"];
+
+/// What is not there, and stands for running code, reading files or waiting for a person.
+pub(super) const BLOCKED: [&str; 7] = ["eval", "exec", "compile", "__import__", "open", "input", "breakpoint"];
+
+/// The special methods that a class may have from another one.
+const INHERITED: [&str; 27] = [
+    "__add__",
+    "__bool__",
+    "__call__",
+    "__contains__",
+    "__delitem__",
+    "__enter__",
+    "__eq__",
+    "__exit__",
+    "__format__",
+    "__ge__",
+    "__getitem__",
+    "__gt__",
+    "__hash__",
+    "__init__",
+    "__iter__",
+    "__le__",
+    "__len__",
+    "__lt__",
+    "__missing__",
+    "__ne__",
+    "__new__",
+    "__next__",
+    "__or__",
+    "__repr__",
+    "__setitem__",
+    "__str__",
+    "__sub__",
+];
+
+/// Where names are bound.
+enum Scope<'a> {
+    Module,
+    /// With the special names that its body defines.
+    Class(Vec<&'a str>),
+    Function,
+}
+
+pub(super) struct Names<'a> {
+    scopes: Vec<Scope<'a>>,
+    findings: Vec<Finding>,
+}
+
+/// Returns every import, name and attribute that is not allowed.
+pub(super) fn check(body: &[Stmt]) -> Vec<Finding> {
+    let mut names = Names { scopes: vec![Scope::Module], findings: Vec::new() };
+    names.visit_body(body);
+    names.findings
+}
+
+/// Tells whether a name is one of Python's own special ones.
+pub(super) fn is_dunder(name: &str) -> bool {
+    name.len() > 4 && name.starts_with("__") && name.ends_with("__") && name.contains(|letter| letter != '_')
+}
+
+impl<'a> Names<'a> {
+    fn find(&mut self, rule: Rule, range: TextRange, message: String, help: Option<&str>) {
+        self.findings.push(Finding { rule, message, help: help.map(str::to_owned), range: range.into() });
+    }
+
+    fn import(&mut self, module: &Identifier) {
+        let root = module.split('.').next().unwrap_or_default();
+        if !MODULES.contains(&root) {
+            let help = Some("only json, re and typing can be imported");
+            self.find(Rule::Import, module.range(), format!("import of '{module}' is not allowed"), help);
+        } else if let Some(part) = module.split('.').find(|part| is_dunder(part)) {
+            self.dunder(part, "attribute", module.range());
+        }
+    }
+
+    fn member(&mut self, alias: &Alias) {
+        let name = &alias.name;
+        if is_dunder(name) {
+            self.dunder(name, "attribute", name.range());
+        } else if alias.asname.is_none() {
+            self.bound(name);
+        }
+    }
+
+    fn dunder(&mut self, name: &str, what: &str, range: TextRange) {
+        let help = Some("a class may define its own special methods, and '__name__' may be read");
+        self.find(Rule::Dunder, range, format!("the double-underscore {what} '{name}' is not allowed"), help);
+    }
+
+    fn blocked(&mut self, name: &str, is_bound: bool, range: TextRange) {
+        let help = match name {
+            "compile" => Some("'re.compile' is fine: write it with the module's name"),
+            _ if is_bound => Some("give it another name, also where it is your own"),
+            _ => None,
+        };
+        self.find(Rule::Name, range, format!("the name '{name}' is blocked"), help);
+    }
+
+    /// Looks at a name that is given to something.
+    fn bound(&mut self, name: &Identifier) {
+        if BLOCKED.contains(&name.as_str()) {
+            self.blocked(name, true, name.range());
+        } else if is_dunder(name) {
+            self.dunder(name, "name", name.range());
+        }
+    }
+
+    fn name(&mut self, name: &ExprName) {
+        let id = name.id.as_str();
+        if BLOCKED.contains(&id) {
+            self.blocked(id, name.ctx != ExprContext::Load, name.range());
+        } else if is_dunder(id) {
+            let is_allowed = match (self.scopes.last(), name.ctx) {
+                (Some(Scope::Class(_)), ExprContext::Store) => true,
+                (Some(Scope::Class(own)), ExprContext::Load) if own.contains(&id) => true,
+                (_, ExprContext::Load) => id == "__name__",
+                _ => false,
+            };
+            if !is_allowed {
+                self.dunder(id, "name", name.range());
+            }
+        }
+    }
+
+    fn within(&mut self, scope: Scope<'a>, visit: impl FnOnce(&mut Self)) {
+        self.scopes.push(scope);
+        visit(self);
+        self.scopes.pop();
+    }
+
+    fn function(&mut self, function: &'a StmtFunctionDef) {
+        for decorator in &function.decorator_list {
+            self.visit_decorator(decorator);
+        }
+        let is_method = matches!(self.scopes.last(), Some(Scope::Class(_)));
+        if !(is_method && is_dunder(&function.name) && !BLOCKED.contains(&function.name.as_str())) {
+            self.bound(&function.name);
+        }
+        if let Some(type_params) = &function.type_params {
+            walk_type_params(self, type_params);
+        }
+        self.visit_parameters(&function.parameters);
+        if let Some(returns) = &function.returns {
+            self.visit_annotation(returns);
+        }
+        self.within(Scope::Function, |names| walk_body(names, &function.body));
+    }
+
+    fn class(&mut self, class: &'a StmtClassDef) {
+        for decorator in &class.decorator_list {
+            self.visit_decorator(decorator);
+        }
+        self.bound(&class.name);
+        if let Some(type_params) = &class.type_params {
+            walk_type_params(self, type_params);
+        }
+        if let Some(arguments) = &class.arguments {
+            self.visit_arguments(arguments);
+        }
+        let own = class.body.iter().flat_map(defined).filter(|name| is_dunder(name)).collect();
+        self.within(Scope::Class(own), |names| walk_body(names, &class.body));
+    }
+}
+
+/// Returns the names that a statement of a class's body defines.
+fn defined(stmt: &Stmt) -> Vec<&str> {
+    match stmt {
+        Stmt::FunctionDef(function) => vec![function.name.as_str()],
+        Stmt::Assign(assign) => {
+            assign.targets.iter().filter_map(Expr::as_name_expr).map(|name| name.id.as_str()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Tells whether an expression is `super()`.
+fn is_super(expr: &Expr) -> bool {
+    let Expr::Call(call) = expr else { return false };
+    call.arguments.is_empty() && call.func.as_name_expr().is_some_and(|name| name.id == "super")
+}
+
+impl<'a> SourceOrderVisitor<'a> for Names<'a> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    self.import(&alias.name);
+                    if let Some(asname) = &alias.asname {
+                        self.bound(asname);
+                    }
+                }
+            }
+            Stmt::ImportFrom(import) => {
+                let before = self.findings.len();
+                if import.level > 0 {
+                    let message = "a relative import is not allowed".to_owned();
+                    self.find(Rule::Import, import.range(), message, Some("an eval function is a single file"));
+                } else if let Some(module) = &import.module {
+                    self.import(module);
+                }
+                for alias in &import.names {
+                    if self.findings.len() == before {
+                        self.member(alias);
+                    }
+                    if let Some(asname) = &alias.asname {
+                        self.bound(asname);
+                    }
+                }
+            }
+            Stmt::FunctionDef(function) => self.function(function),
+            Stmt::ClassDef(class) => self.class(class),
+            other => walk_stmt(self, other),
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Name(name) => self.name(name),
+            Expr::Attribute(attribute) => {
+                self.visit_expr(&attribute.value);
+                let attr = attribute.attr.as_str();
+                let is_read = attr == "__name__" && attribute.ctx == ExprContext::Load;
+                let is_inherited = INHERITED.contains(&attr) && is_super(&attribute.value);
+                if is_dunder(attr) && !is_read && !is_inherited {
+                    self.dunder(attr, "attribute", attribute.attr.range());
+                }
+            }
+            Expr::Lambda(lambda) => {
+                if let Some(parameters) = &lambda.parameters {
+                    self.visit_parameters(parameters);
+                }
+                self.within(Scope::Function, |names| names.visit_expr(&lambda.body));
+            }
+            other => walk_expr(self, other),
+        }
+    }
+
+    fn visit_pattern_keyword(&mut self, keyword: &'a PatternKeyword) {
+        // It reads the attribute.
+        if is_dunder(&keyword.attr) && keyword.attr != *"__name__" {
+            self.dunder(&keyword.attr, "attribute", keyword.attr.range());
+        }
+        self.visit_pattern(&keyword.pattern);
+    }
+
+    fn visit_identifier(&mut self, identifier: &'a Identifier) {
+        self.bound(identifier);
+    }
+}

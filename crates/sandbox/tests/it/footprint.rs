@@ -1,0 +1,146 @@
+//! Which functions leave nothing behind.
+
+use karat_sandbox::validate;
+use rstest::rstest;
+
+fn leaves_no_trace(source: &str) -> bool {
+    validate(source.as_bytes()).unwrap_or_else(|findings| panic!("{source}\n{findings:?}")).leaves_no_trace
+}
+
+/// Puts lines into a function that has all modules at hand.
+fn function(body: &str) -> String {
+    let body = body.replace('\n', "\n    ");
+    format!("import json\nimport re\nimport typing\ndef eval_x(trace):\n    {body}\n    return True, ''\n")
+}
+
+#[rstest]
+#[case("x = [step.get('output') for step in trace.get('steps', [])]\nx.append(1)\nx[0] = 2\ndel x[0]\nx += [3]")]
+#[case("if re.search(r'\\d+', str(trace), re.IGNORECASE | re.M): print('seen', end='')")]
+#[case(
+    "try:\n    json.loads('[')\nexcept (json.JSONDecodeError, ValueError) as error:\n    return False, f'{error}: {error.msg!r:>10}'"
+)]
+#[case(
+    "names = {call['name'] for call in trace['calls'] if isinstance(call, dict)}\nreturn 'a' in names, ', '.join(sorted(names))"
+)]
+#[case("return type(trace) is dict, type(trace).__name__")]
+#[case("x = getattr(trace, 'items', None)\ny = hasattr(trace, 'keys')")]
+#[case("match trace:\n    case {'steps': [first, *rest]}: pass\n    case str() | dict(keys=k): pass\n    case _: pass")]
+#[case("total = 0\ndef add(n):\n    nonlocal total\n    total += n\n    return lambda: total\nadd(1)()")]
+#[case("def numbers():\n    yield 1\n    yield from (2, 3)\nreturn sum(numbers()) == 6, ''")]
+#[case("x: typing.Optional[typing.List[str]] = None\ny: dict[str, int | None] = {}\nz: 'Anything' = 1")]
+#[case("P = re.compile('(?P<n>x)')\nm = P.match('x')\nreturn bool(m), re.sub('a', lambda m: m.group(0), 'b')")]
+#[case("if (n := len(trace)) > 1: raise ValueError(n)")]
+#[case("print(__name__)")]
+fn leaves_nothing_behind(#[case] body: &str) {
+    assert!(leaves_no_trace(&function(body)));
+}
+
+#[rstest]
+#[case(
+    "import json as j\nfrom re import search as s, I\nfrom typing import Any, Dict\nAlias = Dict[str, Any]\ndef eval_x(t: Alias) -> 'x':\n    return bool(s('a', j.dumps(t), I)), ''"
+)]
+#[case(
+    "SEEN = []\ndef eval_x(trace: dict) -> tuple[bool, str]:\n    global SEEN\n    SEEN.append(1)\n    SEEN = SEEN + [2]\n    return len(SEEN) == 2, ''"
+)]
+fn a_module_leaves_nothing_behind(#[case] source: &str) {
+    assert!(leaves_no_trace(source));
+}
+
+#[rstest]
+#[case::attribute_stored("json.loads = None")]
+#[case::attribute_stored_on_anything("trace.x = 1")]
+#[case::attribute_deleted("del trace.x")]
+#[case::attribute_as_a_target("for trace.x in []: pass")]
+#[case::attribute_in_a_tuple("a, trace.x = 1, 2")]
+#[case::attribute_added_to("trace.x += 1")]
+#[case::attribute_with_a_type("trace.x: int = 1")]
+#[case::with_a_target("with trace as trace.x: pass")]
+#[case::a_module_goes_elsewhere("m = json")]
+#[case::a_module_as_an_argument("setup(json)\ndef setup(m): m.loads = 1")]
+#[case::a_modules_inside("json.decoder")]
+#[case::a_modules_private("re._cache.clear()")]
+#[case::forgetting_patterns("re.purge()")]
+#[case::debug_output("re.compile('x', re.DEBUG)")]
+#[case::typing_that_evaluates("typing.get_type_hints(eval_x)")]
+#[case::typing_with_values("typing.Annotated[int, len(trace)]")]
+#[case::typing_with_numbers("typing.Literal[1]")]
+#[case::typing_with_variables("x = 1\ntyping.List[x]")]
+#[case::typing_goes_elsewhere("x = typing.List")]
+#[case::a_class("class A: pass")]
+#[case::named_tuple("typing.NamedTuple('A', [('a', int)])")]
+#[case::a_class_by_type("type('A', (), {})")]
+#[case::the_type_of_a_type("t = type(type(1))")]
+#[case::type_by_name("x = [type]")]
+#[case::type_with_a_star("type(*trace) is dict")]
+#[case::frame_of_a_generator("g = (x for x in [])\ng.gi_frame")]
+#[case::frame_by_pattern("match trace:\n    case object(gi_frame=f): pass")]
+#[case::frame_by_text("getattr(trace, 'gi_frame')")]
+#[case::attribute_by_a_built_name("getattr(trace, '__' + 'class__')")]
+#[case::attribute_by_private_text("getattr(trace, '_x')")]
+#[case::attribute_of_a_module_by_text("getattr(json, 'loads')")]
+#[case::code("eval_x.co_consts")]
+#[case::traceback("def f(tb): return tb.tb_frame")]
+#[case::registry("trace.register(1)")]
+#[case::private_attribute("trace._x")]
+#[case::generator_with_finally("def g():\n    try:\n        yield 1\n    finally:\n        print('late')\nnext(g())")]
+#[case::generator_with_except(
+    "def g():\n    try:\n        yield 1\n    except GeneratorExit:\n        pass\nnext(g())"
+)]
+#[case::generator_with_with("def g():\n    with trace:\n        yield 1")]
+#[case::coroutine("async def f(): pass\nf()")]
+#[case::own_name_is_pythons_elsewhere("def f():\n    vars = 1\nvars(json)")]
+#[case::template("x = t'{trace}'")]
+#[case::type_alias("type X = int")]
+#[case::type_parameters("def f[T](): pass")]
+#[case::submodule("import json.decoder")]
+#[case::star_import("pass\nfrom json import decoder")]
+#[case::unknown_name("unknown")]
+#[case::module_imported_as_a_builtin("import json as len\nlen.x")]
+fn may_leave_something_behind(#[case] body: &str) {
+    assert!(!leaves_no_trace(&function(body)));
+}
+
+#[test]
+fn a_star_import_may_leave_something_behind() {
+    assert!(!leaves_no_trace("from re import *\ndef eval_x(trace):\n    return True, ''\n"));
+}
+
+/// The names of Python 3.14's `builtins`, but for those that are refused and those that only compute.
+#[rstest]
+fn other_built_in_names_may_leave_something_behind(
+    #[values(
+        "aiter",
+        "anext",
+        "classmethod",
+        "copyright",
+        "credits",
+        "delattr",
+        "dir",
+        "exit",
+        "getattr",
+        "globals",
+        "hasattr",
+        "hash",
+        "help",
+        "id",
+        "license",
+        "locals",
+        "memoryview",
+        "object",
+        "property",
+        "quit",
+        "setattr",
+        "staticmethod",
+        "super",
+        "type",
+        "vars",
+        "BaseExceptionGroup",
+        "MemoryError",
+        "GeneratorExit",
+        "SystemExit"
+    )]
+    name: &str,
+) {
+    assert!(!leaves_no_trace(&function(&format!("x = {name}"))));
+    assert!(!leaves_no_trace(&function(&format!("x = [{name}]\nx[0](trace)"))));
+}

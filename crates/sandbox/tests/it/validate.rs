@@ -1,0 +1,299 @@
+//! What is said of a source before it runs.
+
+use karat_sandbox::{Finding, MOST_SOURCE, Rule, readable, validate};
+use proptest::prelude::*;
+use rstest::rstest;
+
+const REST: &str = "\ndef eval_x(trace):\n    return True, ''\n";
+
+/// Returns the findings of a source as `rule line:column text`, of which the text is what they point at.
+fn told(source: &str) -> Vec<String> {
+    let text = readable(source.as_bytes());
+    let tell = |finding: Finding| {
+        let before = &text[..finding.range.start];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
+        format!("{} {line}:{column} {}", finding.rule, &text[finding.range])
+    };
+    validate(source.as_bytes()).err().unwrap_or_default().into_iter().map(tell).collect()
+}
+
+fn only_rule(source: &str) -> Rule {
+    let findings = validate(source.as_bytes()).expect_err(source);
+    assert_eq!(findings.len(), 1, "{source}: {findings:?}");
+    findings[0].rule
+}
+
+#[rstest]
+#[case::nothing_else("")]
+#[case::imports(
+    "import json, re as r, typing\nfrom typing import Any, List as L\nimport json.decoder\nfrom json import decoder"
+)]
+#[case::star("from re import *")]
+#[case::methods_of_modules("import re\nP = re.compile('x')\nQ = P.open, P.eval, P.input")]
+#[case::words("# import os; eval()\nX = 'import os; __class__ eval(1)'\n'''__import__'''")]
+#[case::words_in_f_strings("X = f'eval(1) {1:open} __class__'")]
+#[case::string_annotations("def f(x: 'os.eval.__class__'): pass")]
+#[case::classes(
+    "class A:\n    __slots__ = ('a',)\n    __hash__ = None\n    __match_args__: tuple = ('a',)\n    def __init__(self): self.a = 1\n    def __add__(self, b): return self\n    __radd__ = __add__"
+)]
+#[case::bases("class A(Exception):\n    def __init__(self, a):\n        super().__init__(a)\n        self.__mine = a")]
+#[case::names("X = __name__, type(1).__name__\nfor _, __, ___ in []: pass")]
+#[case::pattern("def f(x):\n    match x:\n        case object(input=i): return i")]
+#[case::decorated("def twice(f): return f\n@twice")]
+#[case::nested("def f():\n    def eval_y(trace): pass\n    eval_z = 1\n    class eval_c: pass")]
+#[case::called("def f(**k): return k\nX = f(eval_a=1)")]
+#[case::comprehension("X = [eval_a for eval_a in ()]")]
+fn is_allowed(#[case] before: &str) {
+    let source = format!("{before}{REST}");
+    let function = validate(source.as_bytes()).unwrap_or_else(|findings| panic!("{source}\n{findings:?}"));
+    assert_eq!((function.name.as_str(), &*function.source), ("eval_x", source.as_str()));
+}
+
+#[rstest]
+#[case("import os", "import 1:8 os")]
+#[case("import json, os.path", "import 1:14 os.path")]
+#[case("from os import path, eval", "import 1:6 os")]
+#[case("from . import json", "import 1:1 from . import json")]
+#[case("from .json import loads", "import 1:1 from .json import loads")]
+#[case("from __future__ import annotations", "import 1:6 __future__")]
+#[case("import jsonx", "import 1:8 jsonx")]
+#[case("import \u{ff4f}s", "import 1:8 \u{ff4f}s")]
+#[case("from json import __all__", "dunder 1:18 __all__")]
+#[case("from re import compile", "name 1:16 compile")]
+#[case("import json as open", "name 1:16 open")]
+#[case("e = eval", "name 1:5 eval")]
+#[case("\u{ff45}val('1')", "name 1:1 \u{ff45}val")]
+#[case("exec('1')", "name 1:1 exec")]
+#[case("é = 1; compile('1')", "name 1:8 compile")]
+#[case("def open(): pass", "name 1:5 open")]
+#[case("def f(input): pass", "name 1:7 input")]
+#[case("def f(a=breakpoint): pass", "name 1:9 breakpoint")]
+#[case("f = lambda open: 1", "name 1:12 open")]
+#[case("f(open=1)", "name 1:3 open")]
+#[case("del eval", "name 1:5 eval")]
+#[case("for input in []: pass", "name 1:5 input")]
+#[case("X = [1 for open in []]", "name 1:12 open")]
+#[case("def f():\n    global exec", "name 2:12 exec")]
+#[case("try: pass\nexcept Exception as eval: pass", "name 2:21 eval")]
+#[case("match 1:\n    case open: pass", "name 2:10 open")]
+#[case("match 1:\n    case [*open]: pass", "name 2:12 open")]
+#[case("match 1:\n    case {**open}: pass", "name 2:13 open")]
+#[case("X = f'{eval(1)}'", "name 1:8 eval")]
+#[case("X = f'{1:{eval}}'", "name 1:11 eval")]
+#[case("X = t'{eval}'", "name 1:8 eval")]
+#[case("@eval\ndef f(): pass", "name 1:2 eval")]
+#[case("def f(a: open) -> 1: pass", "name 1:10 open")]
+#[case("def f[open](): pass", "name 1:7 open")]
+#[case("type open = int", "name 1:6 open")]
+#[case("class eval: pass", "name 1:7 eval")]
+#[case("class A:\n    def __import__(self): pass", "name 2:9 __import__")]
+#[case("().__class__", "dunder 1:4 __class__")]
+#[case("x.__name__ = 1", "dunder 1:3 __name__")]
+#[case("__name__ = 1", "dunder 1:1 __name__")]
+#[case("X = __builtins__", "dunder 1:5 __builtins__")]
+#[case("().__\u{ff43}lass__", "dunder 1:4 __\u{ff43}lass__")]
+#[case("().__class__.__base__", "dunder 1:4 __class__;dunder 1:14 __base__")]
+#[case("def __getattr__(name): pass", "dunder 1:5 __getattr__")]
+#[case("def f(__a__): pass", "dunder 1:7 __a__")]
+#[case("dict(__a__=1)", "dunder 1:6 __a__")]
+#[case("match 1:\n    case object(__class__=c): pass", "dunder 2:17 __class__")]
+#[case("try: pass\nexcept Exception as __x__: pass", "dunder 2:21 __x__")]
+#[case("class A:\n    def f(self): return __class__", "dunder 2:25 __class__")]
+#[case("class A:\n    x = __dict__", "dunder 2:9 __dict__")]
+#[case("class A:\n    def f(self): return super().__getattribute__('x')", "dunder 2:33 __getattribute__")]
+#[case("X = lambda: __debug__", "dunder 1:13 __debug__")]
+#[case("eval_y = 1", "function 1:1 eval_y")]
+#[case("import json as eval_json", "function 1:16 eval_json")]
+#[case("class eval_y: pass", "function 1:7 eval_y")]
+#[case("if 1:\n    def eval_y(trace): pass", "function 2:9 eval_y")]
+#[case("def eval_(trace): pass", "function 1:5 eval_")]
+fn is_refused(#[case] before: &str, #[case] expected: &str) {
+    assert_eq!(told(&format!("{before}{REST}")).join(";"), expected);
+}
+
+#[rstest]
+#[case("def check(trace): pass", "function 1:5 check")]
+#[case("", "function 1:1 ")]
+#[case("class A:\n    def eval_x(self): pass", "function 1:1 ")]
+#[case("eval_x = lambda trace: (True, '')", "function 1:1 eval_x")]
+#[case("async def eval_x(trace): pass", "function 1:11 eval_x")]
+#[case("def eval_x(): pass", "function 1:11 ()")]
+#[case("def eval_x(a, b=1): pass", "function 1:11 (a, b=1)")]
+#[case("def eval_x(a, *b): pass", "function 1:11 (a, *b)")]
+#[case("def eval_x(a, **b): pass", "function 1:11 (a, **b)")]
+#[case("def eval_x(a, *, b=1): pass", "function 1:11 (a, *, b=1)")]
+#[case("def eval_x(*, a): pass", "function 1:11 (*, a)")]
+#[case("def eval_x(a):\n    if a: yield 1", "function 2:11 yield 1")]
+#[case("def eval_x(a):\n    yield from a", "function 2:5 yield from a")]
+#[case("def eval_a(t): pass\ndef eval_b(t): pass", "function 2:5 eval_b")]
+#[case("def eval_a(t): pass\ndef eval_a(t): pass", "function 2:5 eval_a")]
+fn the_function_has_its_form(#[case] source: &str, #[case] expected: &str) {
+    assert_eq!(told(source).join(";"), expected);
+}
+
+#[rstest]
+#[case("def eval_x(a, /): pass")]
+#[case("def eval_x(a=None): pass")]
+#[case("def eval_x(a):\n    def f(): yield 1\n    return True, str(list(f()))")]
+#[case("def eval_x(a):\n    return (lambda: (yield)), ''")]
+fn the_function_may_have_this_form(#[case] source: &str) {
+    assert_eq!(told(source), Vec::<String>::new());
+}
+
+#[test]
+fn all_is_said_at_once_and_in_order() {
+    let source = "import os\ndef eval_x(trace, b):\n    open('x')\n    return ().__class__, eval\nimport sys\n";
+    assert_eq!(
+        told(source),
+        [
+            "import 1:8 os",
+            "function 2:11 (trace, b)",
+            "name 3:5 open",
+            "dunder 4:15 __class__",
+            "name 4:26 eval",
+            "import 5:8 sys"
+        ]
+    );
+    let two_names = validate(b"def eval_a(t): pass\ndef eval_b(t): pass").unwrap_err();
+    assert!(two_names[0].message.contains("'eval_a', 'eval_b'"), "{two_names:?}");
+}
+
+#[test]
+fn syntax_errors_are_found_with_what_else_is_wrong() {
+    let told = told("import os\ndef eval_x(trace)\n    return True, ''\nx = = 1\n");
+    assert_eq!(told.first().map(String::as_str), Some("import 1:8 os"));
+    assert!(told.iter().any(|finding| finding.starts_with("syntax 2:")), "{told:?}");
+    assert!(told.iter().any(|finding| finding.starts_with("syntax 4:")), "{told:?}");
+    assert!(!told.iter().any(|finding| finding.starts_with("function")), "{told:?}");
+}
+
+#[rstest]
+#[case::byte_order_mark("\u{feff}x = 1\nopen")]
+#[case::windows("x = 1\r\nopen")]
+#[case::old_mac("x = 1\ropen")]
+#[case::form_feed("\u{c}x = 1\nopen")]
+#[case::line_separator_is_no_line_end("'\u{2028}'\nopen")]
+fn places_are_right_whatever_ends_a_line(#[case] source: &str) {
+    assert_eq!(told(&format!("{source}{REST}")), ["name 2:1 open"]);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_function() {
+    let function = validate(format!("\u{feff}{REST}").as_bytes()).unwrap();
+    assert_eq!(Ok(function), validate(REST.as_bytes()));
+}
+
+#[test]
+fn what_is_no_text_is_refused() {
+    assert_eq!(validate(b"x = '\xff'").unwrap_err()[0].range, 5..5);
+    assert_eq!(told(&format!("x = '\0'{REST}")), ["syntax 1:6 \0"]);
+}
+
+#[test]
+fn sixty_four_kilobytes_are_enough() {
+    let source = |length: usize| format!("#{}{REST}", "x".repeat(length - REST.len() - 1));
+    assert!(validate(source(MOST_SOURCE).as_bytes()).is_ok());
+    assert_eq!(only_rule(&source(MOST_SOURCE + 1)), Rule::Size);
+}
+
+/// What a parser would need a step of its stack for, each as often as a source can hold it.
+#[rstest]
+#[case::parentheses("(", "", "")]
+#[case::closed_parentheses("(", "1", ")")]
+#[case::closed_lists("[", "", "]")]
+#[case::dictionaries("{1:", "1", "}")]
+#[case::sets("{", "1", "}")]
+#[case::subscripts("a[", "1", "]")]
+#[case::calls("f(", "", ")")]
+#[case::calls_of_calls("f", "", "()")]
+#[case::attributes("a", "", ".b")]
+#[case::not("not ", "x", "")]
+#[case::minus("-", "x", "")]
+#[case::tilde("~", "x", "")]
+#[case::lambda("lambda:", "x", "")]
+#[case::lambda_with_commas("lambda a,b:", "x", "")]
+#[case::lambda_defaults("lambda a=", "x", ":1")]
+#[case::conditions("x if x else ", "x", "")]
+#[case::sums("1+", "1", "")]
+#[case::powers("2**", "2", "")]
+#[case::lines_of_a_sum("(1\n+", "1", ")")]
+#[case::awaits("await ", "x", "")]
+#[case::stars("*", "x", "")]
+#[case::walrus("(x:=", "1", ")")]
+#[case::f_strings("f'{", "1", "}'")]
+#[case::format_specs("f'{x:{", "1", "}}'")]
+#[case::unclosed_f_strings("f\"{f'{", "", "")]
+#[case::yields("(yield ", "", ")")]
+#[case::comprehensions("[x for x in ", "y", "]")]
+#[case::patterns("match x:\n case [", "", "]")]
+#[case::broken_conditions("x if ", "", "")]
+#[case::broken_mixture("(lambda[not{-", "", "")]
+#[case::broken_lines("(\n", "", "")]
+#[case::broken_statements("def(", "", "")]
+fn nothing_is_too_deep_to_be_refused(#[case] before: &str, #[case] middle: &str, #[case] after: &str) {
+    let times = 60_000 / (before.len() + after.len());
+    let source = format!("{}{middle}{}", before.repeat(times), after.repeat(times));
+    assert!(validate(source.as_bytes()).is_err());
+    // As deep as it may be, on the stack that there is.
+    for times in [50, 95, 190, 240, 480, 990] {
+        let source = format!("{}{middle}{}{REST}", before.repeat(times), after.repeat(times));
+        let _ = validate(source.as_bytes());
+    }
+}
+
+#[test]
+fn what_is_wide_is_not_deep() {
+    let wide = [
+        format!("if 1: pass\n{}", "elif 1: pass\n".repeat(4000)),
+        format!("X = [{}]", "-1, ".repeat(15_000)),
+        format!("X = {{{}}}", "'a': {'b': [-1]}, ".repeat(3000)),
+        format!("X = ({})", "'a'\n".repeat(15_000)),
+        "x = 1\n".repeat(10_000),
+        format!("X = {}1", "1 + ".repeat(900)),
+        format!("def f():\n{}    pass", "    x.y = -1\n".repeat(4000)),
+    ];
+    for source in wide {
+        assert_eq!(told(&format!("{source}{REST}")), Vec::<String>::new(), "{}", &source[..40]);
+    }
+}
+
+#[test]
+fn blocks_are_bounded() {
+    let source: String = (0..120).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();
+    let findings = validate(format!("{source}{}pass{REST}", " ".repeat(120)).as_bytes()).unwrap_err();
+    assert_eq!((findings[0].rule, findings.len()), (Rule::Size, 1));
+}
+
+#[test]
+fn a_bracket_without_an_end_is_named() {
+    let source = format!("x = (\n{}", "y = a.b + c\n".repeat(2000));
+    assert_eq!(told(&source), ["syntax 1:5 ("]);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_have_an_answer(source in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let places = validate(&source).err().unwrap_or_default();
+        let text = readable(&source);
+        for finding in places {
+            prop_assert!(text.get(finding.range).is_some());
+        }
+    }
+
+    #[test]
+    fn any_python_like_text_has_an_answer(words in proptest::collection::vec(prop_oneof![
+        Just("def "), Just("eval_x"), Just("("), Just(")"), Just(":"), Just("\n"), Just("    "), Just("lambda "), Just("f'{"),
+        Just("}'"), Just("["), Just("]"), Just("import "), Just("os"), Just("__class__"), Just("."), Just("="), Just("match "),
+        Just("case "), Just("é"), Just("\r"), Just("\t"), Just("'''"), Just("\\"), Just("#"), Just("async "), Just("yield "),
+        Just("if "), Just("else "), Just(","), Just("*"), Just("@"), Just("class "), Just("return "), Just("\u{c}"), Just("{"),
+    ], 0..120)) {
+        let source = words.concat();
+        let findings = validate(source.as_bytes()).err().unwrap_or_default();
+        let text = readable(source.as_bytes());
+        prop_assert!(findings.is_sorted_by_key(|finding| finding.range.start));
+        for finding in findings {
+            prop_assert!(text.get(finding.range).is_some());
+        }
+    }
+}
