@@ -2,11 +2,27 @@
 //!
 //! A function that broke has said nothing: that is an error, never a fail.
 
+mod cases;
+mod durations;
+mod execution;
+mod limits;
+mod reasons;
+mod tally;
+
 use std::fmt;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use cases::{
+    EvalTestReport, EvalTestSummary, Expected, FunctionCase, FunctionCaseSchema, TestedCase, TestedFunction,
+};
+pub use durations::Durations;
+pub use execution::{Judge, JudgedTrace};
+pub use limits::{LowerLimits, TooLarge};
+pub use reasons::{ReasonGroup, Reasons};
+pub use tally::{ErrorSummary, EvalRunSummary, FunctionSummary, Tally};
 
 /// What came of running one eval function over one trace.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,4 +158,13 @@ pub struct Execution {
     pub guest_hash: Option<String>,
     /// ISO 8601.
     pub executed_at: String,
+}
+
+/// What `karat eval run --format json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "karat eval run")]
+pub struct EvalRun {
+    /// By trace, and for each trace by function, both in the order in which they were given.
+    pub executions: Vec<Execution>,
+    pub summary: EvalRunSummary,
 }
