@@ -4,6 +4,7 @@
 //! environment, clock, process or thread is there to be reached. Time and memory are limited by the engine.
 //! Reading a function's syntax first (`validate`) is a courtesy to its author, not what guards the host.
 
+mod arrow;
 mod compiled;
 mod doctor;
 mod engine;
@@ -20,6 +21,10 @@ mod transcode;
 mod validate;
 mod worker;
 
+pub use arrow::{
+    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_BEGINNING, STREAM_BEGINNING,
+    Texts, read_arrow,
+};
 pub use compiled::{Kept, kept};
 pub use doctor::{Trial, try_promises};
 pub use engine::{Sandbox, Stage};
@@ -27,7 +32,7 @@ pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
 pub use functions::Functions;
 pub use guest::Guest;
-pub use lines::{Input, Lines, read_lines};
+pub use lines::{Input, Lines, Unit, read_lines};
 pub use stream::{Judged, Listener, Task, judge_in_order};
 pub use validate::{MOST_SOURCE, readable, validate};
 

@@ -1,23 +1,42 @@
 //! Traces as JSON lines, read in batches.
 
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// How long a line may be, in bytes: a longer trace would not fit a function's memory anyway.
-const LONGEST_LINE: usize = 32 << 20;
+/// How long a trace may be, in bytes: a longer trace would not fit a function's memory anyway.
+pub(crate) const LONGEST: usize = 32 << 20;
 
 /// How many traces go to a thread at once: few, so that slow ones are shared out.
-const MOST_TRACES: usize = 8;
+pub(crate) const MOST_TRACES: usize = 8;
 
 /// How many bytes do.
-const MOST_BYTES: usize = 1 << 20;
+pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// One line of input.
+/// One trace of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Input {
+    /// What is counted.
+    pub unit: Unit,
     /// From 1.
     pub number: u64,
     /// A trace's text, or why there is none.
     pub text: Result<Vec<u8>, String>,
+}
+
+/// What a trace is in its input, for who is told that it is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Line,
+    Row,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Line => "line",
+            Self::Row => "row",
+        })
+    }
 }
 
 /// Reads JSON lines. Blank lines are left out, and counted. A batch is handed on before a read could block.
@@ -68,23 +87,23 @@ impl<R: Read> Lines<R> {
     fn line(&mut self) -> io::Result<Option<Input>> {
         loop {
             let mut text = Vec::new();
-            let limit = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX) + 1;
+            let limit = u64::try_from(LONGEST).unwrap_or(u64::MAX) + 1;
             if self.reader.by_ref().take(limit).read_until(b'\n', &mut text)? == 0 {
                 return Ok(None);
             }
             self.number += 1;
             let number = self.number;
-            if text.len() > LONGEST_LINE && text.last() != Some(&b'\n') {
+            if text.len() > LONGEST && text.last() != Some(&b'\n') {
                 self.reader.skip_until(b'\n')?;
-                let why = format!("longer than {} MB", LONGEST_LINE >> 20);
-                return Ok(Some(Input { number, text: Err(why) }));
+                let why = format!("longer than {} MB", LONGEST >> 20);
+                return Ok(Some(Input { unit: Unit::Line, number, text: Err(why) }));
             }
             if number == 1 && text.starts_with(b"\xEF\xBB\xBF") {
                 text.drain(..3);
             }
             text.truncate(text.trim_ascii_end().len());
             if !text.is_empty() {
-                return Ok(Some(Input { number, text: Ok(text) }));
+                return Ok(Some(Input { unit: Unit::Line, number, text: Ok(text) }));
             }
         }
     }
@@ -108,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_named_and_the_next_is_read() {
-        let mut text = vec![b'x'; LONGEST_LINE + 10];
+        let mut text = vec![b'x'; LONGEST + 10];
         text.extend(b"\n{}\n");
         assert_eq!(all(&text), [(1, Err("longer than 32 MB".to_owned())), (2, Ok("{}".to_owned()))]);
     }

@@ -42,7 +42,7 @@ pub struct Task {
 /// What came of one trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// Its line's number, from 1.
+    /// Its line's or row's number, from 1.
     pub number: u64,
     pub trace_id: Option<String>,
     /// SHA-256 of its text, the first twelve hex digits.
@@ -186,7 +186,7 @@ fn judge_batch(worker: &mut Worker, task: &Task, batch: Vec<Input>, stop: &Atomi
 }
 
 fn read_trace(input: Input) -> (Judged, Result<Vec<u8>, EvalError>) {
-    let number = input.number;
+    let (unit, number) = (input.unit, input.number);
     let mut judged = Judged { number, trace_id: None, trace_hash: String::new(), judgements: Vec::new() };
     let read = input.text.and_then(|text| {
         judged.trace_hash = short_hash(&text);
@@ -197,7 +197,7 @@ fn read_trace(input: Input) -> (Judged, Result<Vec<u8>, EvalError>) {
             judged.trace_id = trace_id;
             Ok(marshal)
         }
-        Err(why) => Err(EvalError::new(ErrorKind::Validation, format!("line {number}: {why}"))),
+        Err(why) => Err(EvalError::new(ErrorKind::Validation, format!("{unit} {number}: {why}"))),
     };
     (judged, trace)
 }

@@ -28,6 +28,8 @@ pub enum TestTool {
     ServerSequentialThinking,
     /// A Python with the libraries that make tools of functions.
     ToolLibraries,
+    /// A Python with Arrow, as data engines have it.
+    Pyarrow,
     /// A proxy that speaks the chat protocols of many providers, with models that only pretend.
     Litellm,
 }
@@ -58,6 +60,7 @@ impl TestTool {
                 "npm/node_modules/@modelcontextprotocol/server-sequential-thinking/dist/index.js",
             ),
             Self::ToolLibraries => ("the Python tool libraries", None, "tool-libraries/bin/python"),
+            Self::Pyarrow => ("pyarrow", None, "arrow/bin/python"),
             Self::Litellm => ("litellm[proxy]", None, "python/bin/litellm"),
         };
         let path = folder().join(path);

@@ -1,0 +1,178 @@
+//! `karat eval batch`: eval functions as a filter.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use karat_testkit::project::TempProject;
+use karat_testkit::tools::TestTool;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::{prepared, project};
+
+const KARAT: &str = env!("CARGO_BIN_EXE_karat");
+
+const HELLO: &str = "def eval_hello(trace):\n    out = trace['steps'][-1]['output']\n    return 'hello' in out, out\n";
+const LONG: &str = "def eval_long(trace):\n    return len(trace['steps']) < 9, 'steps'\n";
+
+fn filter() -> TempProject {
+    prepared().file("hello.py", HELLO).file("long.py", LONG)
+}
+
+fn trace(id: &str, output: &str) -> String {
+    json!({"trace_id": id, "steps": [{"output": output}]}).to_string() + "\n"
+}
+
+fn rows(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The same folder that the project's commands use.
+fn cache() -> PathBuf {
+    Path::new(KARAT).with_file_name("karat-test-cache")
+}
+
+#[test]
+fn the_exit_code_says_whether_it_worked_and_the_rows_say_what_came_of_it() {
+    let traces = [trace("a", "hello"), "{]\n".to_owned(), trace("b", "bye"), "{}\n".to_owned()].concat();
+    let output = filter().command(["eval", "batch", "hello.py", "long.py"]).stdin(traces).run();
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    let rows = rows(&output.stdout);
+    let said: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{} {} {} {}", row["trace_id"], row["eval_id"], row["result"], row["error_kind"]))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            r#""a" "eval_hello" true null"#,
+            r#""a" "eval_long" true null"#,
+            r#"null "eval_hello" null "validation""#,
+            r#"null "eval_long" null "validation""#,
+            r#""b" "eval_hello" false null"#,
+            r#""b" "eval_long" true null"#,
+            r#"null "eval_hello" null "exception""#,
+            r#"null "eval_long" null "exception""#,
+        ]
+    );
+    assert!(rows[2]["error"].as_str().unwrap().starts_with("line 2: "));
+}
+
+#[test]
+fn rows_are_those_of_eval_run() {
+    let project = filter().file("t.jsonl", trace("a", "hello"));
+    let batch = project.command(["eval", "batch", "hello.py"]).stdin(trace("a", "hello")).run();
+    let run = project.run(["eval", "run", "hello.py", "--traces", "t.jsonl", "--format", "jsonl"]);
+    let comparable = |text: &str| {
+        let mut row = rows(text).remove(0);
+        row["executed_at"] = Value::Null;
+        row["execution_time_ms"] = Value::Null;
+        row
+    };
+    assert_eq!(comparable(&batch.stdout), comparable(&run.stdout));
+}
+
+#[test]
+fn no_traces_are_no_rows_and_no_error() {
+    let output = filter().command(["eval", "batch", "hello.py"]).stdin("\n\n").run();
+    assert_eq!((output.code, output.both().trim()), (Some(0), ""));
+}
+
+/// Whoever sends a trace and waits for its verdict gets it, though more may follow.
+#[test]
+fn a_line_is_answered_while_the_pipe_stays_open() {
+    let project = filter();
+    let mut child = Command::new(KARAT)
+        .args(["eval", "batch", "hello.py", "long.py"])
+        .current_dir(project.path())
+        .env("KARAT_CACHE_DIR", cache())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for id in ["a", "b", "c"] {
+        input.write_all(trace(id, "hello").as_bytes()).unwrap();
+        for function in ["eval_hello", "eval_long"] {
+            let row: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+            assert_eq!((&row["trace_id"], &row["eval_id"]), (&json!(id), &json!(function)));
+        }
+    }
+    drop(input);
+    assert!(answers.next().is_none());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+#[cfg(unix)]
+fn who_has_read_enough_ends_it_quietly() {
+    let project = filter().file("t.jsonl", trace("t", "hello").repeat(5000));
+    let script = format!("{KARAT} eval batch hello.py <t.jsonl 2>err | head -1 | wc -l; cat err");
+    let mut command = Command::new("sh");
+    let command = command.args(["-c", &script]).current_dir(project.path()).env("KARAT_CACHE_DIR", cache());
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_ends_it_though_more_could_come() {
+    let project =
+        filter().file("wait.py", "def eval_wait(trace):\n    while trace.get('slow'): pass\n    return True, ''\n");
+    let traces = format!("{}{}", "{}\n".repeat(20), "{\"slow\": 1}\n".repeat(50));
+    let running = project.command(["eval", "batch", "wait.py"]).stdin(traces).start();
+    let started = std::time::Instant::now();
+    while running.stdout_so_far().lines().count() < 16 {
+        assert!(started.elapsed() < std::time::Duration::from_secs(30), "{}", running.stderr_so_far());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    running.interrupt();
+    let output = running.wait().expect("ends at once");
+    assert_eq!((output.code, output.stderr.as_str()), (Some(130), "interrupted: what had been judged was written\n"));
+    assert!(rows(&output.stdout).iter().all(|row| row["result"] == true));
+}
+
+#[rstest]
+#[case(b"PAR1\x15\x04", &[], 2, "error: stdin is a Parquet file, not JSON lines nor an Arrow stream\n")]
+#[case(b"\x1F\x8B\x08\0", &[], 2, "error: stdin is compressed, not JSON lines nor an Arrow stream\n")]
+#[case(b"[\n{}\n]\n", &[], 2, "error: stdin is a JSON array, not JSON lines nor an Arrow stream\n")]
+#[case(b"{}\n", &["--input-format", "arrow"], 2, "error: the input is no Arrow stream\n")]
+#[case(b"\xFF\xFF\xFF\xFF\x10\0\0\0rubbish", &[], 3, "error: the Arrow stream is broken: ")]
+fn what_cannot_be_read_is_named(
+    #[case] input: &[u8],
+    #[case] flags: &[&str],
+    #[case] code: i32,
+    #[case] message: &str,
+) {
+    let arguments = [&["eval", "batch", "hello.py"][..], flags].concat();
+    let output = filter().command(arguments).stdin(input).run();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(code), ""));
+    assert!(output.stderr.starts_with(message), "{}", output.stderr);
+}
+
+#[test]
+fn a_function_that_is_invalid_is_said_before_anything_is_read() {
+    let output =
+        project().file("e.py", "import os\ndef eval_x(trace): return True, ''\n").run(["eval", "batch", "e.py"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
+}
+
+#[rstest]
+#[case("many_rows")]
+#[case("kinds_of_text")]
+#[case("holes")]
+#[case("empty")]
+#[case("open_pipe")]
+#[case("broken")]
+#[case("wrong_columns")]
+fn an_engine_with_arrow(#[case] check: &str) {
+    let Some(python) = TestTool::Pyarrow.command() else { return };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/arrow_batch.py");
+    let project = filter();
+    let mut command = Command::new(&python[0]);
+    let command = command.arg(script).args([KARAT, check]).current_dir(project.path()).env("KARAT_CACHE_DIR", cache());
+    let output = command.env("NO_COLOR", "1").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

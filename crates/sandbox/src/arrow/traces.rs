@@ -1,0 +1,341 @@
+//! Traces read from Arrow record batches.
+
+use std::io::{self, BufReader, Read};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+
+use super::column::{Texts, find};
+use super::guard::guarded;
+use super::{ArrowError, FILE_BEGINNING, STREAM_BEGINNING};
+use crate::lines::{Input, LONGEST, MOST_BYTES, MOST_TRACES, Unit};
+
+/// How many record batches without any row may be read ahead of who writes their answers.
+const MOST_EMPTY: usize = 64;
+
+/// How many bytes may be between the beginning of a file and its stream.
+const MOST_PADDING: usize = 64;
+
+/// Which columns are read.
+#[derive(Debug, Clone)]
+pub struct ArrowColumns {
+    /// The traces' JSON text.
+    pub trace: String,
+    /// The traces' ids. None: `trace_id`, where there is one.
+    pub trace_id: Option<String>,
+}
+
+/// The ids' column where nobody names one.
+const TRACE_ID: &str = "trace_id";
+
+/// A record batch whose traces are on their way.
+#[derive(Debug)]
+pub struct ArrowBatch {
+    pub rows: usize,
+    /// What the engine calls its traces, where it has a column for that.
+    pub trace_ids: Option<Texts>,
+}
+
+/// Tells of record batches before their first trace is handed out.
+pub type ArrowBatches = Receiver<ArrowBatch>;
+
+/// An iterator over the traces of record batches, in small batches that can be shared out.
+pub struct ArrowTraces<R: Read> {
+    reader: StreamReader<BufReader<io::Chain<io::Cursor<Vec<u8>>, R>>>,
+    trace: usize,
+    trace_id: Option<usize>,
+    batches: SyncSender<ArrowBatch>,
+    /// The record batch that is handed out, and its next row.
+    current: Option<(Texts, usize, usize)>,
+    /// How many rows and record batches were begun.
+    rows: u64,
+    record_batches: u64,
+    ended: bool,
+}
+
+/// Reads the schema, and makes an iterator over the traces that follow.
+pub fn read_arrow<R: Read>(
+    mut reader: R,
+    columns: &ArrowColumns,
+) -> Result<(ArrowTraces<R>, ArrowBatches), ArrowError> {
+    let beginning = read_beginning(&mut reader)?;
+    let reader = BufReader::with_capacity(256 << 10, io::Cursor::new(beginning).chain(reader));
+    let reader = guarded(|| StreamReader::try_new(reader, None)).map_err(ArrowError::Broken)?;
+    let schema = reader.schema();
+    let trace = find(&schema, &columns.trace)?;
+    let trace_id = match find(&schema, columns.trace_id.as_deref().unwrap_or(TRACE_ID)) {
+        Ok(index) => Some(index),
+        Err(ArrowError::NoColumn { .. }) if columns.trace_id.is_none() => None,
+        Err(error) => return Err(error),
+    };
+    let (batches, told) = sync_channel(MOST_EMPTY);
+    let traces =
+        ArrowTraces { reader, trace, trace_id, batches, current: None, rows: 0, record_batches: 0, ended: false };
+    Ok((traces, told))
+}
+
+/// Reads what a stream or a file begins with, and gives back what belongs to the stream.
+fn read_beginning(reader: &mut impl Read) -> Result<Vec<u8>, ArrowError> {
+    let mut block = [0; 8];
+    let (first, rest) = block.split_at_mut(STREAM_BEGINNING.len());
+    read_exact(reader, first)?;
+    if first == STREAM_BEGINNING {
+        return Ok(first.to_vec());
+    }
+    if first != &FILE_BEGINNING[..first.len()] {
+        return Err(ArrowError::NotArrow);
+    }
+    read_exact(reader, rest)?;
+    if block != FILE_BEGINNING {
+        return Err(ArrowError::NotArrow);
+    }
+    // Some fill up more than they must.
+    for _ in 0..MOST_PADDING / block.len() {
+        read_exact(reader, &mut block)?;
+        if block != [0; 8] {
+            return Ok(block.to_vec());
+        }
+    }
+    Err(ArrowError::NotArrow)
+}
+
+fn read_exact(reader: &mut impl Read, buffer: &mut [u8]) -> Result<(), ArrowError> {
+    reader.read_exact(buffer).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => ArrowError::NotArrow,
+        _ => ArrowError::Broken(error.to_string()),
+    })
+}
+
+impl<R: Read> Iterator for ArrowTraces<R> {
+    type Item = io::Result<Vec<Input>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(inputs) = self.next_rows() {
+                return Some(Ok(inputs));
+            }
+            if self.ended {
+                return None;
+            }
+            match guarded(|| self.reader.next().transpose()) {
+                Ok(Some(batch)) => {
+                    // Nobody waits for the answers any more.
+                    if self.begin(&batch).is_err() {
+                        self.ended = true;
+                    }
+                }
+                Ok(None) => self.ended = true,
+                Err(why) => {
+                    self.ended = true;
+                    let place = format!("record batch {}: {why}", self.record_batches + 1);
+                    return Some(Err(io::Error::other(place)));
+                }
+            }
+        }
+    }
+}
+
+impl<R: Read> ArrowTraces<R> {
+    fn begin(&mut self, batch: &RecordBatch) -> Result<(), ()> {
+        self.record_batches += 1;
+        let trace_ids = self.trace_id.map(|index| Texts::new(batch.column(index)));
+        let rows = batch.num_rows();
+        self.current = Some((Texts::new(batch.column(self.trace)), rows, 0));
+        self.batches.send(ArrowBatch { rows, trace_ids }).map_err(drop)
+    }
+
+    /// Takes the next rows from the record batch that is handed out.
+    fn next_rows(&mut self) -> Option<Vec<Input>> {
+        let (texts, rows, next) = self.current.as_mut()?;
+        let mut inputs = Vec::new();
+        let mut size = 0;
+        while next < rows && inputs.len() < MOST_TRACES && size < MOST_BYTES {
+            self.rows += 1;
+            let text = match texts.bytes(*next) {
+                Some(text) if text.len() > LONGEST => Err(format!("longer than {} MB", LONGEST >> 20)),
+                Some(text) => {
+                    size += text.len();
+                    Ok(text.to_vec())
+                }
+                None => Err("there is no trace".to_owned()),
+            };
+            inputs.push(Input { unit: Unit::Row, number: self.rows, text });
+            *next += 1;
+        }
+        if inputs.is_empty() {
+            self.current = None;
+            return None;
+        }
+        Some(inputs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        ArrayRef, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray, LargeStringArray, StringArray,
+        StringViewArray,
+    };
+    use arrow_ipc::writer::{FileWriter, StreamWriter};
+    use arrow_schema::Schema;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))
+            .expect("columns of one length")
+    }
+
+    fn traces(texts: &[Option<&str>]) -> RecordBatch {
+        batch(vec![("trace", Arc::new(StringArray::from(texts.to_vec())))])
+    }
+
+    fn stream(schema: &Schema, batches: &[RecordBatch]) -> Vec<u8> {
+        let mut out = StreamWriter::try_new(Vec::new(), schema).expect("a schema that can be written");
+        batches.iter().for_each(|batch| out.write(batch).expect("memory can be written"));
+        out.into_inner().expect("memory can be written")
+    }
+
+    fn read(bytes: &[u8]) -> Result<(ArrowTraces<io::Cursor<Vec<u8>>>, ArrowBatches), ArrowError> {
+        read_named(bytes, None)
+    }
+
+    fn read_named(
+        bytes: &[u8],
+        trace_id: Option<&str>,
+    ) -> Result<(ArrowTraces<io::Cursor<Vec<u8>>>, ArrowBatches), ArrowError> {
+        let columns = ArrowColumns { trace: "trace".to_owned(), trace_id: trace_id.map(str::to_owned) };
+        read_arrow(io::Cursor::new(bytes.to_vec()), &columns)
+    }
+
+    fn texts(inputs: Vec<Input>) -> Vec<Result<String, String>> {
+        inputs.into_iter().map(|one| one.text.map(|text| String::from_utf8_lossy(&text).into_owned())).collect()
+    }
+
+    #[rstest]
+    #[case(Arc::new(StringArray::from(vec![Some("{}"), None, Some("é")])))]
+    #[case(Arc::new(LargeStringArray::from(vec![Some("{}"), None, Some("é")])))]
+    #[case(Arc::new(StringViewArray::from(vec![Some("{}"), None, Some("é")])))]
+    #[case(Arc::new(BinaryArray::from(vec![Some(&b"{}"[..]), None, Some("é".as_bytes())])))]
+    #[case(Arc::new(LargeBinaryArray::from(vec![Some(&b"{}"[..]), None, Some("é".as_bytes())])))]
+    #[case(Arc::new(BinaryViewArray::from(vec![Some(&b"{}"[..]), None, Some("é".as_bytes())])))]
+    fn texts_of_every_kind_are_read(#[case] column: ArrayRef) {
+        let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        let batch = batch(vec![("other", other), ("trace", ArrayRef::clone(&column)), ("trace_id", column)]);
+        let (mut traces, batches) = read(&stream(&batch.schema(), &[batch])).expect("a stream");
+        let inputs = traces.next().expect("rows").expect("readable");
+        let none = Err("there is no trace".to_owned());
+        assert_eq!(
+            inputs.iter().map(|one| (one.unit, one.number)).collect::<Vec<_>>(),
+            [1, 2, 3].map(|n| (Unit::Row, n))
+        );
+        assert_eq!(texts(inputs), [Ok("{}".to_owned()), none, Ok("é".to_owned())]);
+        assert!(traces.next().is_none());
+        let told = batches.recv().expect("one record batch");
+        let ids = told.trace_ids.expect("a column of ids");
+        assert_eq!(
+            (told.rows, ids.text(0), ids.text(1), ids.text(2), ids.text(3)),
+            (3, Some("{}"), None, Some("é"), None)
+        );
+    }
+
+    #[test]
+    fn a_file_is_read_as_a_stream() {
+        let batch = traces(&[Some("1"), Some("2")]);
+        let mut out = FileWriter::try_new(Vec::new(), &batch.schema()).expect("a schema that can be written");
+        out.write(&batch).expect("memory can be written");
+        let bytes = out.into_inner().expect("memory can be written");
+        let (mut traces, _batches) = read(&bytes).expect("a file");
+        assert_eq!(traces.next().expect("rows").expect("readable").len(), 2);
+        assert!(traces.next().is_none(), "what follows the last record batch is no trace");
+    }
+
+    #[test]
+    fn record_batches_are_told_and_their_rows_shared_out() {
+        let (empty, large) = (traces(&[]), traces(&[Some("{}"); 20]));
+        let bytes = stream(&large.schema(), &[empty.clone(), large, empty]);
+        let (traces, batches) = read(&bytes).expect("a stream");
+        let sizes: Vec<usize> = traces.map(|rows| rows.expect("readable").len()).collect();
+        assert_eq!(sizes, [8, 8, 4]);
+        assert_eq!(batches.iter().map(|batch| batch.rows).collect::<Vec<_>>(), [0, 20, 0]);
+    }
+
+    #[test]
+    fn nobody_reads_on_when_nobody_listens() {
+        let one = traces(&[Some("{}")]);
+        let (mut traces, batches) = read(&stream(&one.schema(), &[one.clone(), one])).expect("a stream");
+        drop(batches);
+        assert!(traces.by_ref().count() <= 1);
+    }
+
+    #[test]
+    fn what_was_whole_is_handed_out_before_a_stream_breaks() {
+        let one = traces(&[Some("{}")]);
+        let bytes = stream(&one.schema(), &[one.clone(), one]);
+        // Without the end's marker, and some of the last record batch.
+        let (mut traces, _batches) = read(&bytes[..bytes.len() - 20]).expect("a stream");
+        assert!(traces.next().expect("rows").is_ok());
+        let error = traces.next().expect("an error").expect_err("cut");
+        assert!(error.to_string().starts_with("record batch 2: "), "{error}");
+        assert!(traces.next().is_none());
+    }
+
+    #[rstest]
+    #[case(b"", "the input is no Arrow stream")]
+    #[case(b"{\"a\":1}\n", "the input is no Arrow stream")]
+    #[case(b"ARROW2\0\0", "the input is no Arrow stream")]
+    #[case(b"\xFF\xFF\xFF\xFF\0\0\0\0", "the Arrow stream is broken: ")]
+    #[case(b"\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F", "the Arrow stream is broken: ")]
+    fn what_is_no_stream_is_refused(#[case] bytes: &[u8], #[case] message: &str) {
+        let error = read(bytes).err().expect("no stream").to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+
+    #[test]
+    fn columns_must_be_there_and_hold_text() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        let without = batch(vec![("a", ArrayRef::clone(&numbers)), ("b", ArrayRef::clone(&numbers))]);
+        let error = read(&stream(&without.schema(), &[])).err().expect("no column");
+        assert!(matches!(error, ArrowError::NoColumn { name, columns } if name == "trace" && columns == ["a", "b"]));
+        let wrong = batch(vec![("trace", ArrayRef::clone(&numbers))]);
+        let error = read(&stream(&wrong.schema(), &[])).err().expect("a wrong column");
+        assert_eq!(error.to_string(), "column 'trace' holds Int64, not text");
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["{}"]));
+        let wrong = batch(vec![("trace", text), ("trace_id", numbers)]);
+        let error = read(&stream(&wrong.schema(), &[])).err().expect("a wrong column");
+        assert_eq!(error.to_string(), "column 'trace_id' holds Int64, not text");
+        let only = traces(&[]);
+        let error = read_named(&stream(&only.schema(), &[]), Some("key")).err().expect("a column that was asked for");
+        assert_eq!(error.to_string(), "the input has no column 'key'");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        /// Whoever feeds us may send anything: it is an error, never a panic, and no more memory than was sent.
+        #[test]
+        fn a_damaged_stream_breaks_nothing(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+            let text: ArrayRef = Arc::new(StringArray::from(vec![Some("{}"), None, Some("{\"a\": 1}")]));
+            let view: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a longer text than twelve"), None, Some("b")]));
+            let batch = batch(vec![("trace", text), ("trace_id", view)]);
+            let mut bytes = stream(&batch.schema(), &[batch.clone(), batch]);
+            for (place, byte) in damage {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            if let Ok((traces, batches)) = read(&bytes) {
+                let handed_out: usize = traces.map_while(Result::ok).map(|rows| rows.len()).sum();
+                for told in batches {
+                    let ids = told.trace_ids.into_iter();
+                    ids.for_each(|ids| (0..told.rows.min(10)).for_each(|row| { ids.text(row); }));
+                }
+                prop_assert!(handed_out <= bytes.len());
+            }
+        }
+    }
+}
