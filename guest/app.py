@@ -31,7 +31,7 @@ MOST_REASON = 64 * 1024
 MOST_ERROR = 8 * 1024
 MOST_SUMMARY = 1024
 MOST_FRAMES = 40
-MOST_CAUSES = 8
+MOST_RELATED = 32
 
 PASSED, FAILED, EXCEPTION, MEMORY, RETURN, SYNTAX, READY = b"P", b"F", b"E", b"M", b"R", b"S", b"Y"
 
@@ -102,6 +102,20 @@ def frame(kind, text):
     return b"".join((kind, pack(len(text), len(out), len(err)), text, out, err))
 
 
+def has_many_related(error):
+    """Says whether more exceptions led to this one, or are in it, than anyone would read."""
+    waiting, seen = [error], set()
+    while waiting and len(seen) <= MOST_RELATED:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        waiting += (one.__cause__, one.__context__)
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions[:MOST_RELATED]
+    return len(seen) > MOST_RELATED
+
+
 def told(error):
     """Returns what Python says of an exception, without this file's part in it."""
     place = error.__traceback__
@@ -114,16 +128,13 @@ def told(error):
     for _ in range(depth - MOST_FRAMES):
         place = place.tb_next
     text = str(error)
-    if len(text) > MOST_ERROR:
-        # What is formatted whole would be copied several times, and may not fit.
+    if len(text) > MOST_ERROR or has_many_related(error):
+        # What is formatted whole would be copied several times, and may not fit; and of each exception that led to
+        # this one a summary would be made, told or not.
         lines = traceback.format_tb(place)
         summary = f"{type(error).__name__}: {text[:MOST_SUMMARY]} [cut]"
         return "".join((summary, "\nTraceback (most recent call last):\n", *lines, summary))
-    cause, causes = error, 0
-    while cause is not None and causes <= MOST_CAUSES:
-        cause, causes = cause.__cause__ or cause.__context__, causes + 1
-    # Each of them would be formatted, however many there are.
-    lines = traceback.format_exception(type(error), error, place, limit=-MOST_FRAMES, chain=causes <= MOST_CAUSES)
+    lines = traceback.format_exception(type(error), error, place, limit=-MOST_FRAMES)
     summary = "".join(traceback.format_exception_only(error)).strip()
     text = "".join(lines)
     # The last line says what it was; at the beginning, it is seen in a list too.

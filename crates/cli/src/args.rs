@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::eval::{
-    EvalAction, EvalArgs, EvalCheckArgs, EvalDoctorArgs, EvalNewArgs, EvalRunArgs, EvalTestArgs, IsolationName,
-    LimitArgs, RowFormat,
+    EvalAction, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalDoctorArgs, EvalNewArgs, EvalRunArgs, EvalTestArgs,
+    InputFormat, IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,

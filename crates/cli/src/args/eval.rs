@@ -1,11 +1,13 @@
 //! What can be said to `karat eval`.
 
+mod batch;
 mod check;
 mod doctor;
 mod functions;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
 pub(crate) use self::functions::{EvalNewArgs, EvalRunArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat};
@@ -26,6 +28,8 @@ pub(crate) enum EvalAction {
     New(EvalNewArgs),
     /// Judge the cases that are kept beside eval functions, and compare with what they expect
     Test(EvalTestArgs),
+    /// Judge traces for another program: JSON lines or Arrow on stdin, rows of the same on stdout
+    Batch(EvalBatchArgs),
     /// Show the Python that runs eval functions, and try whether the sandbox holds
     Doctor(EvalDoctorArgs),
 }

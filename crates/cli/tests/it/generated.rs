@@ -78,6 +78,7 @@ fn the_command_line_reference_is_fresh() {
         "regress seal",
         "eval",
         "eval doctor",
+        "eval batch",
         "eval check",
         "eval run",
         "eval new",

@@ -11,6 +11,7 @@ mod conformance;
 mod coverage;
 mod diff;
 mod dotenv;
+mod eval_batch;
 mod eval_check;
 mod eval_doctor;
 mod eval_new;

@@ -12,8 +12,8 @@ use super::read_rubric::{read_rubric_case, refuse_other_tier};
 use super::{Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use crate::hash::short_hash;
 use crate::source::{
-    Finding, ObjectReader, Path, Place, Position, Problems, Subject, SyntaxError, parse, read_count, read_object_map,
-    read_positive_count, read_string, read_word, type_name,
+    Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_count,
+    read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 
 /// What a file's name says.
@@ -345,6 +345,18 @@ fn read_hashes(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
     // Every hash is read, so that every hash's problems are found.
     let hashes: Vec<Option<(String, String)>> = map.iter().map(read).collect();
     hashes.into_iter().collect()
+}
+
+impl Case {
+    /// Reads one case by itself, or returns all that is wrong with it.
+    pub fn read_one(value: &Value) -> Result<Self, Vec<Problem>> {
+        let mut problems = Problems::default();
+        let case = read_case(value, 0, &Path::Root, &mut problems);
+        match case {
+            Some(case) if problems.is_empty() => Ok(case),
+            _ => Err(problems.into_list()),
+        }
+    }
 }
 
 fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {

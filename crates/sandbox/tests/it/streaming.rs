@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use karat_core::judgement::{Conclusion, ErrorKind};
 use karat_sandbox::{
-    Function, Input, Isolation, Judged, Listener, SandboxError, Task, judge_in_order, read_lines, validate,
+    Function, Input, Isolation, Judged, Listener, SandboxError, Task, Unit, judge_in_order, read_lines, validate,
 };
 
 use crate::support::{judge, outcome, sandbox, task};
@@ -130,7 +130,7 @@ fn what_came_before_an_error_of_the_reader_is_judged() {
     let Some(sandbox) = sandbox() else { return };
     let batches = (1..=3).map(|number| match number {
         3 => Err(io::Error::other("the disk is gone")),
-        _ => Ok(vec![Input { number, text: Ok(traces(1).into_bytes()) }]),
+        _ => Ok(vec![Input { unit: Unit::Line, number, text: Ok(traces(1).into_bytes()) }]),
     });
     let mut numbers = Vec::new();
     let listener = |judged: Judged| {
@@ -145,7 +145,7 @@ fn what_came_before_an_error_of_the_reader_is_judged() {
 #[test]
 fn who_has_heard_enough_is_told_no_more() {
     let Some(sandbox) = sandbox() else { return };
-    let endless = (1..).map(|number| Ok(vec![Input { number, text: Ok(traces(1).into_bytes()) }]));
+    let endless = (1..).map(|number| Ok(vec![Input { unit: Unit::Line, number, text: Ok(traces(1).into_bytes()) }]));
     let mut count = 0;
     let listener = |_: Judged| {
         count += 1;

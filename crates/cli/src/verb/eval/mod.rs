@@ -1,5 +1,6 @@
 //! `karat eval`: Python functions that judge traces.
 
+mod batch;
 mod check;
 mod doctor;
 mod new;
@@ -22,6 +23,7 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::Run(args) => run::run(&args, environment, printer),
         EvalAction::New(args) => new::run(&args, environment, printer),
         EvalAction::Test(args) => test::run(&args, environment, printer),
+        EvalAction::Batch(args) => batch::run(&args, environment, printer),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),
     }

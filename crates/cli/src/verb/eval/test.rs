@@ -9,7 +9,7 @@ use karat_core::exit::ExitStatus;
 use karat_core::judgement::{Conclusion, EvalTestReport, FunctionCase, TestedCase, TestedFunction};
 use karat_core::source::Finding;
 use karat_report::eval_test_text;
-use karat_sandbox::{Input, Judged, Sandbox, Task, judge_in_order};
+use karat_sandbox::{Input, Judged, Sandbox, Task, Unit, judge_in_order};
 
 use crate::args::{EvalTestArgs, OutputFormat};
 use crate::diagnostic::print_findings;
@@ -113,7 +113,11 @@ fn judge(mut suite: Suite, sandbox: &Sandbox, task: &Task, settings: &Settings) 
         return Ok(suite.tested(Vec::new(), settings));
     }
     let task = Task { functions: vec![Arc::clone(&suite.loaded.function)], jobs: task.jobs.min(cases.len()), ..*task };
-    let input = |case: &FunctionCase| Input { number: case.line as u64, text: Ok(case.trace.clone().into_bytes()) };
+    let input = |case: &FunctionCase| Input {
+        unit: Unit::Line,
+        number: case.line as u64,
+        text: Ok(case.trace.clone().into_bytes()),
+    };
     let batches: Vec<io::Result<Vec<Input>>> =
         cases.chunks(BATCH).map(|chunk| Ok(chunk.iter().map(input).collect())).collect();
     let mut conclusions: Vec<Conclusion> = Vec::with_capacity(cases.len());

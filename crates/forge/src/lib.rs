@@ -1,0 +1,17 @@
+//! Drafts eval cases for a tool, for a person to approve.
+//!
+//! A [`Plan`] says how many cases a tool should have, and [`Slot`]s what each of them is to test. A [`Drafter`] fills
+//! the slots of a batch; what it drafts is examined by the [`rules`] before a person sees it. Nothing here touches a
+//! file: what was approved becomes the text of an eval file, which the caller writes.
+
+mod brief;
+mod draft;
+mod drafter;
+mod plan;
+mod slot;
+
+pub use self::brief::{Brief, Overlap};
+pub use self::draft::{Draft, DraftFinding, Origin, Weight};
+pub use self::drafter::{DraftError, Drafter, Request, Revision};
+pub use self::plan::{BATCH_SIZE, Plan, TierPlan};
+pub use self::slot::{Combination, EdgeKind, Purpose, Slot};
