@@ -7,6 +7,7 @@
 mod brief;
 mod draft;
 mod drafter;
+pub mod file;
 mod plan;
 mod slot;
 

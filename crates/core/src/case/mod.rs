@@ -1,5 +1,6 @@
 //! Eval files: the cases a suite is made of, and what each expects.
 
+mod approval;
 mod expectation;
 mod file;
 mod read;
@@ -9,6 +10,7 @@ mod rubric;
 mod shape;
 mod tier;
 
+pub use approval::Approval;
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
 pub use file::{Case, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
 pub use read::{InvalidEvalFile, Origin};
