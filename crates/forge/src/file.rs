@@ -3,7 +3,7 @@
 //! What is in a file stays as it is, byte for byte: cases are added behind it, with ids that nobody has. A case that is
 //! in the file already is not added again, so that a writing that was cut short can be done once more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::case::{Approval, EvalFile, InvalidEvalFile, Metadata, Origin, Tier};
 use karat_core::registry::{Tool, ToolField, same_name};
@@ -72,24 +72,25 @@ pub fn forged(
         renumbered: Vec::new(),
         remarks: file.remarks(heading),
     };
-    let mut approvals = approvals.to_vec();
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
     for case in cases {
         let id = id_of(case).to_owned();
         if let Some(there) = file.same_case(case) {
-            rename(&mut approvals, &id, &there);
+            names.insert(id, there);
             continue;
         }
         let mut case = case.clone();
         if file.ids.contains(&id) {
-            let free = next_id(heading.tier, &heading.tool.name, file.ids.iter().map(String::as_str));
+            let taken = file.ids.iter().map(String::as_str).chain(cases.iter().map(id_of));
+            let free = next_id(heading.tier, &heading.tool.name, taken);
             case["id"] = json!(free);
-            rename(&mut approvals, &id, &free);
+            names.insert(id.clone(), free.clone());
             forged.renumbered.push((id, free));
         }
         forged.added.push(id_of(&case).to_owned());
         file.add(case)?;
     }
-    file.approve(&approvals)?;
+    file.approve(&renamed(approvals, &names))?;
     forged.total = file.cases.len();
     forged.text = file.json.into_text();
     EvalFile::read(forged.text.as_bytes(), Origin { file_name }).map_err(FileError::Unreadable)?;
@@ -236,9 +237,15 @@ fn without_id(case: &Value) -> Option<Map<String, Value>> {
     Some(case)
 }
 
-fn rename(approvals: &mut [Approval], from: &str, to: &str) {
-    let ids = approvals.iter_mut().flat_map(|approval| &mut approval.cases);
-    ids.filter(|id| *id == from).for_each(|id| to.clone_into(id));
+/// Returns the approvals with the ids that the cases have in the file.
+fn renamed(approvals: &[Approval], names: &BTreeMap<String, String>) -> Vec<Approval> {
+    let mut approvals = approvals.to_vec();
+    for id in approvals.iter_mut().flat_map(|approval| &mut approval.cases) {
+        if let Some(name) = names.get(id) {
+            name.clone_into(id);
+        }
+    }
+    approvals
 }
 
 #[cfg(test)]
@@ -297,7 +304,7 @@ mod tests {
             "toolVersion": "1.2.0",
             "tier": "golden",
             "description": "Tells the weather. Use when somebody asks for it.",
-            "descriptionHash": "60cbb7ee5dd0",
+            "descriptionHash": "c37df5447cb9",
             "registrySize": 3,
             "overlapMapVersion": "0123456789ab",
             "generatedAt": "2026-01-02T03:04:05Z",
@@ -367,13 +374,15 @@ mod tests {
         let old = json!({"cases": [case("gs-get_weather-001", "theirs"), case("gs-get-weather-002", "theirs too")]});
         let ours = [case("gs-get-weather-002", "ours"), case("gs-get-weather-003", "ours too")];
         let file = write(Some(&old.to_string()), &ours, &[approval(&["gs-get-weather-002", "gs-get-weather-003"])]);
-        let expected = ("gs-get-weather-002".to_owned(), "gs-get-weather-003".to_owned());
-        assert_eq!(file.renumbered[0], expected);
-        assert_eq!(file.added, ["gs-get-weather-003", "gs-get-weather-004"]);
+        assert_eq!(file.renumbered, [("gs-get-weather-002".to_owned(), "gs-get-weather-004".to_owned())]);
+        assert_eq!(file.added, ["gs-get-weather-004", "gs-get-weather-003"]);
         let tree: Value = serde_json::from_str(&file.text).expect("JSON");
         let approved = &tree["metadata"]["approvals"][0]["cases"];
-        assert_eq!(*approved, json!(["gs-get-weather-003", "gs-get-weather-004"]));
+        assert_eq!(*approved, json!(["gs-get-weather-004", "gs-get-weather-003"]));
         assert_eq!(tree["cases"][1], case("gs-get-weather-002", "theirs too"));
+        // Once more after the writing was cut short: nothing changes.
+        let again = write(Some(&file.text), &ours, &[approval(&["gs-get-weather-002", "gs-get-weather-003"])]);
+        assert_eq!((again.text, again.added), (file.text, Vec::<String>::new()));
     }
 
     #[rstest]

@@ -9,6 +9,7 @@ mod draft;
 mod drafter;
 pub mod file;
 mod plan;
+pub mod session;
 mod slot;
 
 pub use self::brief::{Brief, Overlap};

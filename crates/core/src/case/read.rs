@@ -12,8 +12,8 @@ use super::read_rubric::{read_rubric_case, refuse_other_tier};
 use super::{Approval, Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use crate::hash::short_hash;
 use crate::source::{
-    Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_array, read_count,
-    read_object_map, read_positive_count, read_string, read_word, type_name,
+    Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
+    read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 
 /// What a file's name says.
