@@ -8,6 +8,7 @@ mod brief;
 mod draft;
 mod drafter;
 mod plan;
+pub mod rules;
 mod slot;
 
 pub use self::brief::{Brief, Overlap};
