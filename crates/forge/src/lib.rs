@@ -10,6 +10,7 @@ mod drafter;
 pub mod file;
 mod plan;
 pub mod session;
+pub mod rules;
 mod slot;
 
 pub use self::brief::{Brief, Overlap};

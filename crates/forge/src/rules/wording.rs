@@ -1,0 +1,103 @@
+//! How messages are compared: by their words, whatever the case, the spacing and the punctuation.
+
+/// Returns the words of a text in lower case; apostrophes hold a word together.
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    let pieces = text.split(|letter: char| !letter.is_alphanumeric() && !is_apostrophe(letter));
+    let word = |piece: &str| -> String {
+        piece.chars().filter(|letter| !is_apostrophe(*letter)).flat_map(char::to_lowercase).collect()
+    };
+    pieces.map(word).filter(|word| !word.is_empty())
+}
+
+fn is_apostrophe(letter: char) -> bool {
+    matches!(letter, '\'' | '’')
+}
+
+/// Tells whether a message holds a phrase, word by word. What stands in brackets in the phrase is a gap, which the
+/// message fills.
+pub(super) fn holds_phrase(message: &str, phrase: &str) -> bool {
+    let message = spaced(message);
+    let mut from = 0;
+    without_gaps(phrase).into_iter().all(|part| {
+        let part = spaced(part);
+        if part.trim().is_empty() {
+            return true;
+        }
+        let found = message[from..].find(&part);
+        // The space behind a part is the one before the next.
+        from += found.map_or(0, |at| at + part.len() - 1);
+        found.is_some()
+    })
+}
+
+/// Tells whether two texts say the same, word by word.
+pub(super) fn same_words(left: &str, right: &str) -> bool {
+    words(left).eq(words(right))
+}
+
+fn spaced(text: &str) -> String {
+    let words: Vec<String> = words(text).collect();
+    format!(" {} ", words.join(" "))
+}
+
+fn without_gaps(phrase: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = phrase;
+    while let Some(open) = rest.find(['{', '<', '[']) {
+        let Some(close) = rest[open..].find(['}', '>', ']']) else {
+            break;
+        };
+        parts.push(&rest[..open]);
+        rest = &rest[open + close + 1..];
+    }
+    parts.push(rest);
+    parts
+}
+
+/// Tells whether nobody would say this name who does not know the tools: `get_weather`, `getWeather`.
+pub(super) fn is_technical(name: &str) -> bool {
+    let mut after_small = false;
+    name.chars().any(|letter| {
+        let is_seam = letter == '_' || letter.is_uppercase() && after_small;
+        after_small = letter.is_lowercase();
+        is_seam
+    })
+}
+
+/// Tells whether a text is one of raw data, which no answer should show: `"tool":`, `fetchedAt`, `undefined`.
+pub(super) fn is_raw(text: &str) -> bool {
+    matches!(text, "undefined" | "null" | "NaN")
+        || text.contains(['"', '{', '}', '['])
+        || !text.contains(' ') && is_technical(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("What's the weather like?", "what’s the weather like", true)]
+    #[case("So: what is  the WEATHER, today?", "the weather", true)]
+    #[case("The weathers", "weather", false)]
+    #[case("Will it rain in Paris tomorrow?", "will it rain in {city} tomorrow", true)]
+    #[case("Will it rain in Paris today?", "will it rain in {city} tomorrow", false)]
+    #[case("rain tomorrow", "rain {when} tomorrow", true)]
+    #[case("anything", "", true)]
+    #[case("天気は？", "天気は", true)]
+    fn phrases(#[case] message: &str, #[case] phrase: &str, #[case] expected: bool) {
+        assert_eq!(holds_phrase(message, phrase), expected);
+    }
+
+    #[rstest]
+    #[case("fetchedAt", true)]
+    #[case("\"tool\":", true)]
+    #[case("user_id", true)]
+    #[case("undefined", true)]
+    #[case("I don't know", false)]
+    #[case("units", false)]
+    fn raw_data(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(is_raw(text), expected);
+    }
+}
