@@ -1,5 +1,16 @@
 //! Who drafts cases.
 
+mod catalogue;
+mod desk;
+mod frames;
+mod parameters;
+mod phrasing;
+mod proof;
+mod sketch;
+mod template;
+
+pub use self::template::TemplateDrafter;
+
 use karat_core::case::Case;
 use karat_core::port::Pending;
 

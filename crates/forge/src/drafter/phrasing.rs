@@ -1,0 +1,493 @@
+//! What somebody asks of a tool, in the tool's own words: its trigger phrases, and its description.
+
+use std::collections::BTreeSet;
+
+use karat_core::contract;
+use karat_core::registry::Tool;
+use karat_core::similarity;
+
+/// The most words of what is asked; what is longer is cut where a thought ends.
+const MOST_WORDS: usize = 14;
+const MOST_LETTERS: usize = 110;
+
+/// Names of tools begin with these where the rest of the name says what is read.
+const READING_VERBS: [&str; 19] = [
+    "check", "describe", "display", "fetch", "find", "get", "give", "list", "load", "look", "lookup", "provide",
+    "query", "read", "retrieve", "return", "search", "show", "view",
+];
+
+/// Names of tools begin with these where something is done.
+const DOING_VERBS: [&str; 45] = [
+    "add",
+    "analyze",
+    "approve",
+    "assign",
+    "book",
+    "calculate",
+    "cancel",
+    "change",
+    "close",
+    "compare",
+    "compute",
+    "convert",
+    "create",
+    "delete",
+    "disable",
+    "download",
+    "edit",
+    "enable",
+    "execute",
+    "export",
+    "generate",
+    "import",
+    "make",
+    "move",
+    "open",
+    "pay",
+    "place",
+    "post",
+    "refund",
+    "reject",
+    "remove",
+    "reserve",
+    "run",
+    "schedule",
+    "send",
+    "set",
+    "start",
+    "stop",
+    "submit",
+    "summarize",
+    "transfer",
+    "translate",
+    "update",
+    "upload",
+    "write",
+];
+
+/// Verbs of descriptions that only say that something comes back, so that its object is what is asked for.
+const FETCHING_VERBS: [&str; 10] =
+    ["display", "fetch", "get", "give", "list", "provide", "read", "retrieve", "return", "show"];
+
+/// Words with which a sentence begins in lower case when it stands within another.
+const SENTENCE_STARTS: [&str; 62] = [
+    "a",
+    "add",
+    "am",
+    "an",
+    "any",
+    "are",
+    "book",
+    "calculate",
+    "can",
+    "cancel",
+    "change",
+    "check",
+    "compare",
+    "convert",
+    "could",
+    "create",
+    "delete",
+    "did",
+    "do",
+    "does",
+    "fetch",
+    "find",
+    "get",
+    "give",
+    "has",
+    "have",
+    "how",
+    "in",
+    "is",
+    "list",
+    "look",
+    "make",
+    "my",
+    "open",
+    "order",
+    "please",
+    "pull",
+    "put",
+    "read",
+    "remove",
+    "run",
+    "schedule",
+    "search",
+    "send",
+    "set",
+    "should",
+    "show",
+    "start",
+    "summarize",
+    "tell",
+    "the",
+    "turn",
+    "update",
+    "what",
+    "what's",
+    "when",
+    "where",
+    "which",
+    "who",
+    "why",
+    "will",
+    "would",
+];
+
+/// Who wants something, at the beginning of a condition.
+const PEOPLE: [&str; 15] = [
+    "the user ",
+    "the customer ",
+    "the caller ",
+    "the person ",
+    "the agent ",
+    "a user ",
+    "a customer ",
+    "a person ",
+    "users ",
+    "customers ",
+    "someone ",
+    "somebody ",
+    "people ",
+    "you ",
+    "they ",
+];
+
+/// What they do, and what is left is what they want; the longer ones first. Behind "to" is what is to be done.
+const WISHES: [&str; 33] = [
+    "is asking about ",
+    "is asking for ",
+    "is looking for ",
+    "are looking for ",
+    "wants to know about ",
+    "want to know about ",
+    "needs to know about ",
+    "need to know about ",
+    "wants to know ",
+    "want to know ",
+    "needs to know ",
+    "need to know ",
+    "wants to see ",
+    "want to see ",
+    "explicitly asks to ",
+    "would like to ",
+    "would like ",
+    "asks about ",
+    "ask about ",
+    "asks for ",
+    "ask for ",
+    "asks to ",
+    "ask to ",
+    "wants to ",
+    "want to ",
+    "needs to ",
+    "need to ",
+    "requests ",
+    "mentions ",
+    "needs ",
+    "need ",
+    "wants ",
+    "asks ",
+];
+
+/// Words of names and descriptions that say nothing about what a tool is for.
+const EMPTY_WORDS: [&str; 44] = [
+    "about",
+    "all",
+    "already",
+    "based",
+    "call",
+    "check",
+    "create",
+    "current",
+    "data",
+    "delete",
+    "detail",
+    "exact",
+    "existing",
+    "fetch",
+    "find",
+    "get",
+    "given",
+    "how",
+    "information",
+    "know",
+    "like",
+    "list",
+    "look",
+    "more",
+    "name",
+    "new",
+    "please",
+    "read",
+    "result",
+    "retrieve",
+    "search",
+    "set",
+    "show",
+    "single",
+    "some",
+    "specific",
+    "tell",
+    "update",
+    "value",
+    "what",
+    "where",
+    "which",
+    "who",
+    "why",
+];
+
+/// What is known of how people speak of a tool.
+pub(super) struct Speech {
+    /// What is asked, in any form: "what's the weather in Paris", "coming days". Never empty.
+    errands: Vec<String>,
+    /// What is asked, as a thing that a sentence can be about: "coming days", "booking a table". Never empty.
+    things: Vec<String>,
+    /// What it is about: "weather".
+    pub(super) topic: String,
+    /// Two to four words that an answer about it might hold, or none.
+    pub(super) synonyms: Vec<String>,
+}
+
+impl Speech {
+    pub(super) fn of(tool: &Tool, triggers: &[String]) -> Self {
+        let condition = contract::condition(tool).map(clean).and_then(|condition| wish(&condition));
+        let described = condition.into_iter().flat_map(|wish| parts(&wish)).chain(deed(tool)).map(|text| cut(&text));
+        let things = distinct(described.chain([named_thing(&tool.name)]));
+        let said = triggers.iter().map(|phrase| within(&cut(&clean(phrase))));
+        let errands = distinct(said.chain(things.iter().cloned()));
+        Self { errands, things, topic: topic(&tool.name), synonyms: synonyms(tool, triggers) }
+    }
+
+    /// Returns one of the ways to ask.
+    pub(super) fn errand(&self, turn: usize) -> &str {
+        self.errands.get(turn % self.errands.len().max(1)).map_or(self.topic.as_str(), String::as_str)
+    }
+
+    /// Returns one of the ways to name what is asked.
+    pub(super) fn thing(&self, turn: usize) -> &str {
+        self.things.get(turn % self.things.len().max(1)).map_or(self.topic.as_str(), String::as_str)
+    }
+}
+
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    texts.filter(|text| text.chars().any(char::is_alphanumeric) && seen.insert(text.to_lowercase())).collect()
+}
+
+/// Takes out what no person types: control characters, line breaks, marks of tokens.
+pub(super) fn clean(text: &str) -> String {
+    let is_shown = |letter: char| !letter.is_control() && !"{}`*\u{feff}\u{200b}\u{202e}".contains(letter);
+    let shown: String = text
+        .chars()
+        .map(|letter| if letter.is_whitespace() { ' ' } else { letter })
+        .filter(|letter| is_shown(*letter))
+        .collect();
+    shown.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns what a tool is about, by its name.
+pub(super) fn topic(name: &str) -> String {
+    let mut words = name_words(name);
+    let is_verb = |word: &String| READING_VERBS.contains(&word.as_str()) || DOING_VERBS.contains(&word.as_str());
+    if words.len() > 1 && is_verb(&words[0]) {
+        words.remove(0);
+    }
+    if words.is_empty() { "this tool".to_owned() } else { words.join(" ") }
+}
+
+/// Returns what is asked of a tool, by its name: "the weather", "creating ticket".
+fn named_thing(name: &str) -> String {
+    match name_words(name).split_first() {
+        Some((verb, rest)) if !rest.is_empty() && DOING_VERBS.contains(&verb.as_str()) => {
+            format!("{} {}", doing(verb), rest.join(" "))
+        }
+        _ => format!("the {}", topic(name)),
+    }
+}
+
+fn name_words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![String::new()];
+    let mut after_small = false;
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || letter.is_uppercase() && after_small {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
+            word.extend(letter.to_lowercase());
+        }
+        after_small = letter.is_lowercase() || letter.is_numeric();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Returns a sentence as it stands within another: without its end, and begun in lower case where that is no name.
+fn within(sentence: &str) -> String {
+    let sentence = sentence.trim_end_matches(['.', '!', '?', ';', ':', ',', ' ']);
+    let first = sentence.split([' ', '\u{2019}']).next().unwrap_or_default();
+    if SENTENCE_STARTS.contains(&first.to_lowercase().as_str()) { small_start(sentence) } else { sentence.to_owned() }
+}
+
+fn small_start(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// Returns what is wanted, by a condition such as "the user asks about coming days".
+fn wish(condition: &str) -> Option<String> {
+    let small = condition.to_lowercase();
+    // Where lower case has another length, places would not fit.
+    let condition = if small.len() == condition.len() { condition } else { small.as_str() };
+    let person = PEOPLE.iter().find(|person| small.starts_with(**person))?;
+    let (small, rest) = (&small[person.len()..], condition.get(person.len()..)?);
+    let wish = WISHES.iter().find(|wish| small.starts_with(**wish))?;
+    let rest = rest.get(wish.len()..)?;
+    let own = |word: &str| match word {
+        "their" | "his" | "her" => "my".to_owned(),
+        "they" => "I".to_owned(),
+        "them" => "me".to_owned(),
+        _ => word.to_owned(),
+    };
+    let words: Vec<String> = rest.split(' ').map(own).collect();
+    let rest = within(&words.join(" "));
+    let is_deed = wish.ends_with(" to ");
+    Some(if is_deed { done(&rest) } else { rest })
+}
+
+/// Returns a wish as a whole where it is short, and its parts where it names several things.
+fn parts(wish: &str) -> Vec<String> {
+    let pieces: Vec<&str> = wish.split([',', ';']).flat_map(|piece| piece.split(" or ")).map(str::trim).collect();
+    let pieces = pieces.iter().map(|piece| piece.trim_start_matches("or ").trim_start_matches("and ").trim());
+    let pieces = pieces.filter(|piece| piece.split(' ').count() > 1).map(str::to_owned);
+    std::iter::once(wish.to_owned()).filter(|wish| wish.split(' ').count() <= MOST_WORDS).chain(pieces).collect()
+}
+
+/// Returns what a tool does as a thing: "Fetches the weather" is "the weather".
+fn deed(tool: &Tool) -> Option<String> {
+    let action = clean(contract::action(tool)?);
+    let (verb, rest) = action.split_once(' ')?;
+    if !verb.chars().all(|letter| letter.is_ascii_alphabetic()) {
+        return Some(action);
+    }
+    let verb = plain_verb(&verb.to_lowercase());
+    Some(done(&format!("{verb} {rest}")))
+}
+
+/// Turns an order into a thing: "book a table" is "booking a table", "fetch the weather" is "the weather".
+fn done(order: &str) -> String {
+    let Some((verb, rest)) = order.split_once(' ') else {
+        return doing(order);
+    };
+    if FETCHING_VERBS.contains(&verb) {
+        return rest.to_owned();
+    }
+    match rest.strip_prefix("up ") {
+        Some(rest) if verb == "look" => rest.to_owned(),
+        _ => format!("{} {rest}", doing(verb)),
+    }
+}
+
+/// Returns the form of a verb that is a thing: "booking", "creating", "running".
+fn doing(verb: &str) -> String {
+    let letters: Vec<char> = verb.chars().collect();
+    let is_vowel = |letter: &char| "aeiou".contains(*letter);
+    match letters.as_slice() {
+        _ if verb.ends_with("ing") => verb.to_owned(),
+        [.., 'i', 'e'] => format!("{}ying", verb.trim_end_matches("ie")),
+        [.., before, 'e'] if !"eoy".contains(*before) => format!("{}ing", &verb[..verb.len() - 1]),
+        // A short verb doubles its last sound: run, set, stop.
+        [start @ .., vowel, last]
+            if is_vowel(vowel)
+                && !is_vowel(last)
+                && !"wxy".contains(*last)
+                && !start.is_empty()
+                && start.iter().all(|letter| !is_vowel(letter)) =>
+        {
+            format!("{verb}{last}ing")
+        }
+        _ => format!("{verb}ing"),
+    }
+}
+
+fn plain_verb(verb: &str) -> String {
+    let es = ["sses", "shes", "ches", "xes", "zzes", "oes"].iter().any(|ending| verb.ends_with(ending));
+    match (verb.strip_suffix("ies"), verb.strip_suffix("es"), verb.strip_suffix('s')) {
+        (Some(stem), _, _) if stem.len() > 1 => format!("{stem}y"),
+        (_, Some(stem), _) if es => stem.to_owned(),
+        (_, _, Some(stem)) if !stem.ends_with('s') && stem.len() > 2 => stem.to_owned(),
+        _ => verb.to_owned(),
+    }
+}
+
+/// Cuts what is too long for a sentence that asks for several things.
+fn cut(text: &str) -> String {
+    let is_short = |text: &str| text.split(' ').count() <= MOST_WORDS && text.chars().count() <= MOST_LETTERS;
+    if is_short(text) {
+        return text.to_owned();
+    }
+    let ends = text.match_indices([',', ';', ':', '(', '\u{2014}', '.', '?', '!']).map(|(at, _)| text[..at].trim_end());
+    let thought = ends.filter(|part| part.split(' ').count() > 2 && is_short(part)).last();
+    if let Some(thought) = thought {
+        return thought.to_owned();
+    }
+    let mut words: Vec<&str> = text.split(' ').take(MOST_WORDS).collect();
+    // No sentence ends in "of the".
+    while words.len() > 3 && words.last().is_some_and(|word| similarity::words(word).is_empty()) {
+        words.pop();
+    }
+    let short: String = words.join(" ").chars().take(MOST_LETTERS).collect();
+    short.trim_end().to_owned()
+}
+
+/// Returns words that an answer about the tool's subject might hold, none of them a part of another.
+fn synonyms(tool: &Tool, triggers: &[String]) -> Vec<String> {
+    const MOST: usize = 4;
+    let topic = topic(&tool.name);
+    let action = contract::action(tool).map(clean).unwrap_or_default();
+    // The first word of what a tool does is a verb, which no answer repeats.
+    let objects = action.split_once(' ').map_or("", |(_, rest)| rest);
+    let wish = contract::condition(tool).map(clean).and_then(|condition| wish(&condition)).unwrap_or_default();
+    let said = triggers.iter().map(|phrase| clean(phrase)).collect::<Vec<_>>().join(" ");
+    let mut synonyms: Vec<String> = Vec::new();
+    for piece in [topic.as_str(), objects, &wish, &said].into_iter().flat_map(|text| text.split(' ')) {
+        for word in similarity::words(piece) {
+            let has_sense = word.chars().count() > 2
+                && word.chars().all(char::is_alphabetic)
+                && !EMPTY_WORDS.contains(&word.as_str())
+                && !READING_VERBS.contains(&word.as_str());
+            let is_apart = |known: &String| !known.contains(&word) && !word.contains(known.as_str());
+            if has_sense && synonyms.len() < MOST && synonyms.iter().all(is_apart) {
+                synonyms.push(word);
+            }
+        }
+    }
+    if synonyms.len() < 2 { Vec::new() } else { synonyms }
+}
+
+/// Returns what is special in a phrase: names, numbers and quotations, which other words must not lose.
+pub(super) fn particulars(phrase: &str) -> Vec<String> {
+    let phrase = clean(phrase);
+    let mut found: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut runs = false;
+    for (at, word) in phrase.split(' ').enumerate() {
+        let bare = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        let bare = bare.strip_suffix("'s").unwrap_or(bare);
+        let is_name = at > 0 && bare.starts_with(char::is_uppercase) && bare != "I" && !bare.starts_with("I'");
+        let is_special = is_name || bare.starts_with(|letter: char| letter.is_ascii_digit());
+        if is_special
+            && runs
+            && let Some(last) = found.last_mut()
+        {
+            last.push(' ');
+            last.push_str(bare);
+        } else if is_special && seen.insert(bare.to_owned()) {
+            found.push(bare.to_owned());
+        }
+        runs = is_special && word.ends_with(bare);
+    }
+    found
+}
