@@ -7,11 +7,16 @@
 mod brief;
 mod draft;
 mod drafter;
+mod evidence;
+mod growth;
 mod plan;
 mod slot;
 
 pub use self::brief::{Brief, Overlap};
 pub use self::draft::{Draft, DraftFinding, Origin, Weight};
 pub use self::drafter::{DraftError, Drafter, Request, Revision};
+pub use self::drafter::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
+pub use self::evidence::{Evidence, weigh};
+pub use self::growth::{Growth, LEAST_JUDGED, propose};
 pub use self::plan::{BATCH_SIZE, Plan, TierPlan};
 pub use self::slot::{Combination, EdgeKind, Purpose, Slot};
