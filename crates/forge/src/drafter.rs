@@ -1,9 +1,13 @@
 //! Who drafts cases.
 
+mod model;
+
 use karat_core::case::Case;
 use karat_core::port::Pending;
 
 use crate::{Brief, Draft, Slot};
+
+pub use self::model::ModelDrafter;
 
 /// Fills the slots of a batch.
 pub trait Drafter: Send + Sync {

@@ -13,6 +13,6 @@ mod slot;
 
 pub use self::brief::{Brief, Overlap};
 pub use self::draft::{Draft, DraftFinding, Origin, Weight};
-pub use self::drafter::{DraftError, Drafter, Request, Revision};
+pub use self::drafter::{DraftError, Drafter, ModelDrafter, Request, Revision};
 pub use self::plan::{BATCH_SIZE, Plan, TierPlan};
 pub use self::slot::{Combination, EdgeKind, Purpose, Slot};
