@@ -3,6 +3,7 @@
 use karat_core::case::Case;
 use karat_core::token;
 
+use super::wording::is_technical;
 use super::{DraftRule, Examination};
 use crate::Purpose;
 
@@ -54,14 +55,4 @@ impl Examination<'_> {
             self.warning(DraftRule::Message, "/input/message", what);
         }
     }
-}
-
-/// Tells whether nobody would say this name who does not know the tools: `get_weather`, `getWeather`.
-fn is_technical(name: &str) -> bool {
-    let mut after_small = false;
-    name.chars().any(|letter| {
-        let is_seam = letter == '_' || letter.is_uppercase() && after_small;
-        after_small = letter.is_lowercase();
-        is_seam
-    })
 }

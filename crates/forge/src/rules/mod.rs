@@ -4,15 +4,31 @@
 //! warning is for a person to weigh, who may know better; a drafter that can do better is asked again all the same
 //! ([`DraftFinding::is_worth_another_try`]).
 
+mod asserted;
+mod choice;
+mod combination;
+mod contradiction;
+mod duplicate;
+mod edge;
+mod golden;
 mod identity;
 mod lints;
+mod named;
 mod rule;
+mod schema;
+mod synonyms;
+mod together;
+mod tokens;
+mod volatile;
+mod whole;
+mod wording;
 
 use karat_core::case::{Case, Difficulty, Tier};
 use serde_json::Value;
 
 pub use self::rule::DraftRule;
-use crate::{Brief, Draft, DraftFinding, Plan, Purpose, Slot};
+pub use self::whole::examine_whole;
+use crate::{Brief, DraftFinding, Purpose, Slot};
 
 /// Returns what is wrong with one draft, by itself and against all other cases: those of the project, and `others`,
 /// which must not hold the draft itself.
@@ -30,15 +46,21 @@ pub fn examine(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) -> Vec
     let (tier, difficulty) = tier_of(slot);
     let mut examination = Examination { brief, slot, case: &case, tier, difficulty, findings: Vec::new() };
     examination.identity(others);
+    match &slot.purpose {
+        _ if tier == Tier::Golden => examination.golden(),
+        Purpose::Together(tools) => examination.together(tools),
+        Purpose::Choice { combination, others } => examination.choice(*combination, others),
+        Purpose::Edge(kind) => examination.edge(*kind),
+        _ => examination.asks_first(),
+    }
+    examination.names();
     examination.lints();
+    examination.tokens();
+    examination.volatile_values();
+    examination.synonyms();
+    examination.contradictions();
+    examination.duplicates(others);
     examination.findings
-}
-
-/// Returns what a whole set of labeled cases lacks: the drafts that are to be kept, and the cases that the project has
-/// already. Pointers are empty, since nothing is wrong with any one case.
-pub fn examine_whole(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<DraftFinding> {
-    let _ = (brief, plan, drafts);
-    Vec::new()
 }
 
 /// A draft on its way through the rules.

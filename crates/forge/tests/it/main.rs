@@ -1,0 +1,4 @@
+//! Behaviour of the drafting of cases, through its public face.
+
+mod rules;
+mod whole;
