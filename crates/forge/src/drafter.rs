@@ -10,6 +10,7 @@ mod sketch;
 mod template;
 
 pub use self::template::TemplateDrafter;
+mod model;
 mod traces;
 
 use karat_core::case::Case;
@@ -17,6 +18,8 @@ use karat_core::port::Pending;
 
 pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
 use crate::{Brief, Draft, Slot};
+
+pub use self::model::ModelDrafter;
 
 /// Fills the slots of a batch.
 pub trait Drafter: Send + Sync {

@@ -19,7 +19,7 @@ mod slot;
 pub use self::arrange::{golden_slots, labeled_slots};
 pub use self::brief::{Brief, Overlap};
 pub use self::draft::{Draft, DraftFinding, Origin, Weight};
-pub use self::drafter::{DraftError, Drafter, Request, Revision, TemplateDrafter};
+pub use self::drafter::{DraftError, Drafter, ModelDrafter, Request, Revision, TemplateDrafter};
 pub use self::drafter::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
 pub use self::evidence::{Evidence, weigh};
 pub use self::growth::{Growth, LEAST_JUDGED, propose};

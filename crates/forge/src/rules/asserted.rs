@@ -1,6 +1,7 @@
 //! The texts of an expectation that are compared with something.
 
 use karat_core::case::{Expectation, ParamCheck};
+use karat_core::token::tokens;
 use serde_json::Value;
 
 /// A text of an expectation, and where it stands.
@@ -52,4 +53,28 @@ pub(super) fn asserted(expect: &Expectation) -> Vec<Asserted<'_>> {
 fn take<'e>(found: &mut Vec<Asserted<'e>>, kind: Kind, list: &str, texts: Option<&'e [String]>) {
     let texts = texts.unwrap_or_default().iter().enumerate();
     found.extend(texts.map(|(index, text)| Asserted { kind, pointer: format!("{list}/{index}"), text }));
+}
+
+/// Returns a text with a space in place of each token.
+pub(super) fn without_tokens(text: &str) -> String {
+    let mut rest = String::with_capacity(text.len());
+    let mut end = 0;
+    for token in tokens(text) {
+        rest.push_str(&text[end..token.start]);
+        rest.push(' ');
+        end = token.start + token.text.len();
+    }
+    rest.push_str(&text[end..]);
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_taken_out() {
+        assert_eq!(without_tokens("a{{seed:b}}c {{{snapshot:d}}} {{e}}"), "a c { } {{e}}");
+        assert_eq!(without_tokens("é"), "é");
+    }
 }

@@ -32,7 +32,7 @@ impl Examination<'_> {
         let ours = &self.brief.tool.name;
         let missing: Vec<&String> = std::iter::once(ours).chain(others).filter(|tool| !named.contains(tool)).collect();
         if !missing.is_empty() {
-            let what = format!("the case is about {} too: no set names what it is about", quoted_list(&missing));
+            let what = format!("no set names {}, which the case is about", quoted_list(&missing));
             return self.error(DraftRule::NamesTools, "/expect/toolsAcceptable", what);
         }
         let members: BTreeSet<String> = std::iter::once(ours).chain(others).cloned().collect();

@@ -1,10 +1,8 @@
 //! No two messages ask the same.
 
-use std::collections::HashSet;
-
 use karat_core::case::Case;
 
-use super::wording::{same_words, words};
+use super::wording::word_marks;
 use super::{DraftRule, Examination};
 
 /// Messages with fewer words are compared as they are: one word makes them another question.
@@ -14,55 +12,81 @@ const ALIKE: usize = 85;
 
 impl Examination<'_> {
     pub(super) fn duplicates(&mut self, others: &[Case]) {
-        let message = &self.case.input.message;
-        let words: HashSet<String> = words(message).collect();
-        let asks_same = |other: &&Case| {
-            let theirs = &other.input.message;
-            same_words(message, theirs) || words.len() >= FEWEST_WORDS && is_alike(&words, theirs)
-        };
-        if words.is_empty() {
+        let marks: Vec<u64> = word_marks(&self.case.input.message).collect();
+        let words = Words::of(&marks);
+        if marks.is_empty() {
             return;
         }
-        let Some(other) = self.brief.existing().chain(others).find(asks_same) else {
+        let compare = |other: &Case| {
+            let theirs = &other.input.message;
+            if word_marks(theirs).eq(marks.iter().copied()) {
+                return Some("the same");
+            }
+            (words.marks.len() >= FEWEST_WORDS && words.are_alike(theirs)).then_some("nearly the same")
+        };
+        let mut cases = self.brief.existing().chain(others);
+        let Some((how, id)) = cases.find_map(|other| Some((compare(other)?, other.id.clone()))) else {
             return;
         };
-        let how = if same_words(message, &other.input.message) { "the same" } else { "nearly the same" };
-        let what = format!("the message is {how} as that of '{}': ask for something else, or in other words", other.id);
+        let what = format!("the message is {how} as that of '{id}': ask for something else, or in other words");
         self.error(DraftRule::NearDuplicate, "/input/message", what);
     }
 }
 
-/// Tells whether enough words are common: |A ∩ B| / |A ∪ B|. It ends as soon as there are too many that are not, so
-/// that most messages are told apart by their first words.
-fn is_alike(ours: &HashSet<String>, theirs: &str) -> bool {
-    let mut common = HashSet::with_capacity(ours.len());
-    let mut foreign = HashSet::new();
-    for word in words(theirs) {
-        if let Some(word) = ours.get(&word) {
-            common.insert(word);
-        } else {
-            foreign.insert(word);
-            if ours.len() * 100 < ALIKE * (ours.len() + foreign.len()) {
-                return false;
+/// The words of a message, each once, in an order in which they are found fast.
+struct Words {
+    marks: Vec<u64>,
+}
+
+impl Words {
+    fn of(marks: &[u64]) -> Self {
+        let mut marks = marks.to_vec();
+        marks.sort_unstable();
+        marks.dedup();
+        Self { marks }
+    }
+
+    /// Tells whether enough words of another message are common: |A ∩ B| / |A ∪ B|. It ends as soon as there are too
+    /// many that are not, so that most messages are told apart by their first words.
+    fn are_alike(&self, theirs: &str) -> bool {
+        let ours = self.marks.len();
+        let mut is_common = vec![false; ours];
+        let mut foreign = Vec::new();
+        for mark in word_marks(theirs) {
+            if let Ok(at) = self.marks.binary_search(&mark) {
+                is_common[at] = true;
+            } else if !foreign.contains(&mark) {
+                foreign.push(mark);
+                if ours * 100 < ALIKE * (ours + foreign.len()) {
+                    return false;
+                }
             }
         }
+        let common = is_common.into_iter().filter(|is_common| *is_common).count();
+        common * 100 >= ALIKE * (ours + foreign.len())
     }
-    common.len() * 100 >= ALIKE * (ours.len() + foreign.len())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
     use rstest::rstest;
 
     use super::*;
+    use crate::rules::wording::words;
+
+    fn are_alike(left: &str, right: &str) -> bool {
+        Words::of(&word_marks(left).collect::<Vec<_>>()).are_alike(right)
+    }
 
     #[rstest]
-    #[case("what is the weather like in paris right now", "What's is the weather like in Paris, right now?", true)]
+    #[case("what is the weather like in paris right now", "So what is the weather like in Paris, right now?", true)]
     #[case("what is the weather like in paris", "what is the weather like in london", false)]
     #[case("fly from paris to london today", "today: fly from London to Paris", true)]
     fn words_are_counted(#[case] left: &str, #[case] right: &str, #[case] expected: bool) {
-        assert_eq!(is_alike(&words(left).collect(), right), expected);
+        assert_eq!(are_alike(left, right), expected);
     }
 
     proptest! {
@@ -72,7 +96,7 @@ mod tests {
             let theirs: HashSet<String> = words(&right).collect();
             let (common, all) = (ours.intersection(&theirs).count(), ours.union(&theirs).count());
             prop_assume!(all > 0);
-            prop_assert_eq!(is_alike(&ours, &right), common * 100 >= ALIKE * all);
+            prop_assert_eq!(are_alike(&left, &right), common * 100 >= ALIKE * all);
         }
     }
 }

@@ -25,6 +25,7 @@ impl Examination<'_> {
                 let what =
                     format!("a group of synonyms has 2 to 4 texts, found {}: nearly every answer has one", group.len());
                 self.warning(DraftRule::SynonymGroup, &pointer, what);
+                continue;
             }
             self.pointless(&pointer, group);
         }

@@ -31,7 +31,10 @@ impl Examination<'_> {
             self.error(DraftRule::ToolCount, "/expect/toolsCalled", what);
         } else if distinct != planned {
             let missing: Vec<&String> = planned.difference(&distinct).copied().collect();
-            let what = format!("the plan names other companions, {} is not here", quoted_list(&missing));
+            let what = format!(
+                "the plan names {} here too: leave it out only where other tools fit better",
+                quoted_list(&missing)
+            );
             self.warning(DraftRule::Companions, "/expect/toolsCalled", what);
         }
         if expect.tools_called_match != Some(ToolsCalledMatch::AnyOrder) {

@@ -1,28 +1,28 @@
 //! Tokens of drafts have a value, as far as that can be known before a run.
 
 use karat_core::text::shorten;
-use karat_core::token::{Source, Token, tokens};
+use karat_core::token::{Source, Token, holds_token, tokens};
 
-use super::asserted::{Kind, asserted};
+use super::asserted::{Kind, asserted, without_tokens};
 use super::{DraftRule, Examination};
 
 impl Examination<'_> {
     pub(super) fn tokens(&mut self) {
         for found in asserted(&self.case.expect) {
-            let mut rest = found.text.to_owned();
             for token in tokens(found.text) {
-                rest = rest.replacen(token.text, "", 1);
                 // The lint of patterns says that no token has a value there.
                 if !found.pointer.starts_with("/expect/responseMatches") {
                     self.token(&found.pointer, token);
                 }
             }
+            let rest = without_tokens(found.text);
             if found.kind != Kind::Pattern && looks_like_token(&rest) {
                 self.stray(&found.pointer, &rest);
             }
         }
-        if looks_like_token(&self.case.input.message) {
-            self.stray("/input/message", &self.case.input.message);
+        let message = &self.case.input.message;
+        if !holds_token(message) && looks_like_token(message) {
+            self.stray("/input/message", message);
         }
     }
 

