@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+use crate::forge_model::ForgeConfig;
 use crate::judge::JudgeConfig;
 use crate::recordings::Replay;
 
@@ -63,6 +64,8 @@ pub(crate) struct ConfigFile {
     pub(crate) silence: Option<Silence>,
     /// The model that scores rubric cases; without one they are skipped.
     pub(crate) judge: Option<JudgeConfig>,
+    /// The model that drafts cases (`karat forge`); without one they are made from patterns.
+    pub(crate) forge: Option<ForgeConfig>,
     /// The vocabulary that `maxTokens` counts with.
     pub(crate) tokenizer: Option<Tokenizer>,
     /// Whether a case in which no assertion ran fails.
@@ -213,6 +216,7 @@ impl ConfigFile {
             eval_functions_path: object.nullable("evalFunctionsPath", path, problems, read_string),
             silence: object.nullable("silence", path, problems, Silence::read),
             judge: object.nullable("judge", path, problems, JudgeConfig::read),
+            forge: object.nullable("forge", path, problems, ForgeConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {
                 read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name)
             }),

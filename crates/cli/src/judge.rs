@@ -56,18 +56,30 @@ pub(crate) fn make_judge(
     settings: &mut Settings,
     printer: &Printer,
 ) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
-    let Some(Anchored { value: judge, base }) = &settings.judge.clone() else {
-        return Ok(None);
-    };
-    let JudgeConfig { model, temperature, seed, max_output_tokens } = judge;
+    match &settings.judge.clone() {
+        Some(judge) => make_chat_model(judge, "judge", models, settings, printer).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Prepares a model that is asked for answers of a given shape, for what it does: a judge, a drafter.
+pub(crate) fn make_chat_model(
+    named: &Anchored<JudgeConfig>,
+    role: &str,
+    models: &mut Models,
+    settings: &mut Settings,
+    printer: &Printer,
+) -> Result<Arc<dyn ChatModel>, Failure> {
+    let JudgeConfig { model, temperature, seed, max_output_tokens } = &named.value;
     match model.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
             if temperature.is_some() || seed.is_some() || max_output_tokens.is_some() {
-                return Err(Failure::invalid("a scripted judge has no 'temperature', 'seed' or 'maxOutputTokens'"));
+                let what = format!("a scripted {role} has no 'temperature', 'seed' or 'maxOutputTokens'");
+                return Err(Failure::invalid(what));
             }
-            let script = read_text(&base.join(file), "the judge's script")?;
+            let script = read_text(&named.base.join(file), &format!("the {role}'s script"))?;
             match ScriptedChatModel::read(&script, model.clone()) {
-                Ok(judge) => Ok(Some(Arc::new(judge))),
+                Ok(scripted) => Ok(Arc::new(scripted)),
                 Err(error) => {
                     print_findings(file, &script, &error.findings, printer);
                     Err(Failure::reported(ExitStatus::Invalid))
@@ -77,8 +89,8 @@ pub(crate) fn make_judge(
         _ if is_model(model, settings) => {
             let parameters =
                 Parameters { temperature: *temperature, seed: *seed, max_output_tokens: *max_output_tokens };
-            Ok(Some(Arc::new(models.client(model, parameters, settings, printer)?)))
+            Ok(Arc::new(models.client(model, parameters, settings, printer)?))
         }
-        _ => Err(Failure::invalid(format!("'{model}' is no judge: expected a model (KIND:MODEL) or scripted:FILE"))),
+        _ => Err(Failure::invalid(format!("'{model}' is no {role}: expected a model (KIND:MODEL) or scripted:FILE"))),
     }
 }

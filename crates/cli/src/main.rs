@@ -12,6 +12,7 @@ mod edit_lock;
 mod environment;
 mod eval_functions;
 mod failure;
+mod forge_model;
 mod functions;
 mod interrupt;
 mod judge;
@@ -84,6 +85,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
+        Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

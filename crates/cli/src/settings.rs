@@ -20,6 +20,7 @@ use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
 use crate::environment::{Environment, Variables};
 use crate::failure::Failure;
+use crate::forge_model::ForgeConfig;
 use crate::judge::JudgeConfig;
 use crate::live::LiveTools;
 use crate::load::read_text;
@@ -59,6 +60,7 @@ pub(crate) struct Settings {
     pub(crate) concurrency: usize,
     pub(crate) timeout: Duration,
     pub(crate) judge: Option<Anchored<JudgeConfig>>,
+    pub(crate) forge: Option<Anchored<ForgeConfig>>,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
@@ -160,11 +162,13 @@ impl Settings {
             model.providers.values_mut().for_each(|provider| provider.max_retries = None);
         }
         mask_provider_keys(&variables, &mut redactor);
-        let judge = judge_flag(args, &mut redactor)?;
+        let judge = model_flag("judge", args.judge.as_deref(), JudgeConfig::named, JudgeConfig::read, &mut redactor)?;
+        let forge = model_flag("forge", args.forge.as_deref(), ForgeConfig::named, ForgeConfig::read, &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             silence: silence_setting(args, &file, config_path, &mut redactor)?,
             judge: resolver.anchored(judge, file.judge.clone()),
+            forge: resolver.anchored(forge, file.forge.clone()),
             agent_endpoints,
             agent,
             seed_manifest: resolver.path(
@@ -340,13 +344,19 @@ fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) ->
     }
 }
 
-/// Returns the judge of a flag: a model alone, or with how it is asked.
-fn judge_flag(args: &ConfigArgs, redactor: &mut Redactor) -> Result<Option<JudgeConfig>, Failure> {
-    match args.judge.as_deref().map(str::trim) {
-        Some(text) if text.starts_with('{') => read_flag("judge", text, JudgeConfig::read, redactor).map(Some),
+/// Returns the model of a flag: its name alone, or with how it is asked.
+fn model_flag<T>(
+    name: &str,
+    flag: Option<&str>,
+    named: impl FnOnce(&str) -> T,
+    read: impl FnOnce(&Value, &source::Path<'_>, &mut Problems) -> Option<T>,
+    redactor: &mut Redactor,
+) -> Result<Option<T>, Failure> {
+    match flag.map(str::trim) {
+        Some(text) if text.starts_with('{') => read_flag(name, text, read, redactor).map(Some),
         Some(model) => {
-            redactor.learn("judge", &Value::from(model));
-            Ok(Some(JudgeConfig::named(model)))
+            redactor.learn(name, &Value::from(model));
+            Ok(Some(named(model)))
         }
         None => Ok(None),
     }

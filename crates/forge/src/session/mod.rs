@@ -200,6 +200,9 @@ impl Session {
 
     /// Leaves cases of the current batch out, and goes on when all of it is decided.
     pub fn leave_out(&mut self, numbers: &[usize]) -> Result<(), Refusal> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
         let was_decided = self.is_decided();
         let batch = self.current()?;
         for number in batch.numbers(&Which::Some(numbers.to_vec()))? {
@@ -219,6 +222,13 @@ impl Session {
         entry.decision = Decision::Undecided;
         entry.draft = Some(Draft { slot: entry.slot.clone(), case: Some(case), origin: Origin::Person, findings });
         Ok(())
+    }
+
+    /// Returns an entry of the current batch by its number.
+    pub fn entry(&self, number: usize) -> Result<&Entry, Refusal> {
+        let batch = self.batch().ok_or_else(|| Refusal("there is no batch".to_owned()))?;
+        batch.numbers(&Which::Some(vec![number]))?;
+        Ok(&batch.entries[number - 1])
     }
 
     /// Returns the entries of the current batch that are to be drafted anew: never one that is approved.

@@ -36,6 +36,8 @@ pub struct BatchView<'v> {
 /// A draft, and what is known of it.
 #[derive(Debug, Clone)]
 pub struct DraftView<'v> {
+    /// By which the person names it, from 1.
+    pub number: usize,
     pub id: &'v str,
     /// What it is to test.
     pub purpose: String,
@@ -84,10 +86,8 @@ pub fn batch_text(batch: &BatchView<'_>, settings: ConsoleSettings) -> String {
     let heading = format!("{}: batch {number} of {of}, {} approved so far", batch.title, batch.approved);
     let _ = writeln!(out, "{}", settings.palette.bold(&heading));
     let _ = writeln!(out, "{}", settings.symbols.rule.to_string().repeat(columns.min(width(&heading).max(40))));
-    for (place, draft) in batch.drafts.iter().enumerate() {
-        let writer = Writer { settings, columns };
-        writer.draft(place + 1, draft, &mut out);
-    }
+    let writer = Writer { settings, columns };
+    batch.drafts.iter().for_each(|draft| writer.draft(draft, &mut out));
     out
 }
 
@@ -97,7 +97,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn draft(&self, number: usize, draft: &DraftView<'_>, out: &mut String) {
+    fn draft(&self, draft: &DraftView<'_>, out: &mut String) {
         let (palette, symbols) = (self.settings.palette, self.settings.symbols);
         let state = match draft.state {
             DraftState::Undecided => String::new(),
@@ -105,7 +105,7 @@ impl Writer {
             DraftState::Dropped => format!("  {}", palette.dim("dropped")),
         };
         let id = cut(&printable(draft.id), self.columns.saturating_sub(INDENT + 12), symbols.ellipsis).into_owned();
-        let _ = writeln!(out, "\n{} {}{state}", pad(&number.to_string(), INDENT - 1), palette.bold(id));
+        let _ = writeln!(out, "\n{} {}{state}", pad(&draft.number.to_string(), INDENT - 1), palette.bold(id));
         // What was decided about is there to be counted, not to be read again.
         if draft.state == DraftState::Dropped {
             return;
@@ -214,6 +214,7 @@ mod tests {
 
     fn view<'v>(raw: &'v Value, broken: &'v Value) -> BatchView<'v> {
         let draft = DraftView {
+            number: 1,
             id: "ls-get-weather-001",
             purpose: "one tool alone, or with another: get_forecast".to_owned(),
             origin: "drafted by openai:gpt-5".to_owned(),
@@ -232,6 +233,7 @@ mod tests {
             }],
         };
         let other = DraftView {
+            number: 2,
             id: "ls-get-weather-002",
             state: DraftState::Undecided,
             case: None,
@@ -240,7 +242,7 @@ mod tests {
             evidence: Vec::new(),
             ..draft.clone()
         };
-        let dropped = DraftView { id: "ls-get-weather-003", state: DraftState::Dropped, ..other.clone() };
+        let dropped = DraftView { number: 3, id: "ls-get-weather-003", state: DraftState::Dropped, ..other.clone() };
         BatchView { title: "ambiguous", place: (2, 6), approved: 13, drafts: vec![draft, other, dropped] }
     }
 

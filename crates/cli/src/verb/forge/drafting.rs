@@ -6,64 +6,80 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_forge::session::{Entry, Session};
-use karat_forge::{Draft, Drafter, ModelDrafter, Request, Revision, Slot, TemplateDrafter, TraceReader};
+use karat_forge::{Draft, Drafter, ModelDrafter, Request, Revision, Slot, TemplateDrafter, TraceDrafter, TraceReader};
 
 use super::Forge;
 use super::material::Material;
-use crate::args::DrafterName;
+use crate::args::{DrafterName, ForgeArgs};
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::forge_model::make_forge_model;
-use crate::model::Models;
+use crate::model::{Models, is_model};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// How many things about traces are told one by one.
 const MOST_TOLD: usize = 5;
 
-/// A drafter at work for the terminal.
+/// Chooses who drafts, and says so.
+pub(super) fn choose(
+    args: &ForgeArgs,
+    material: &Material,
+    environment: &Environment,
+    settings: &mut Settings,
+    printer: &Printer,
+) -> Result<Arc<dyn Drafter>, Failure> {
+    let has_model = args.model.is_some() || settings.forge.is_some();
+    let name = match args.drafter {
+        Some(DrafterName::Traces) if args.traces.is_empty() => {
+            return Err(Failure::invalid("there are no traces to draft from").hint("name a file: --traces FILE.jsonl"));
+        }
+        Some(name) => name,
+        None if !args.traces.is_empty() => DrafterName::Traces,
+        None if has_model => DrafterName::Model,
+        None => DrafterName::Template,
+    };
+    if name != DrafterName::Traces && !args.traces.is_empty() {
+        return Err(Failure::invalid("--traces is for the drafter 'traces'").hint("leave --drafter out"));
+    }
+    let template = || Arc::new(TemplateDrafter) as Arc<dyn Drafter>;
+    let (drafter, how) = match name {
+        DrafterName::Template => {
+            (template(), "from patterns, for you to reword ('forge' in karat.json or --model names a model)".to_owned())
+        }
+        DrafterName::Model => {
+            let drafter = model_drafter(args, settings, printer)?;
+            let how = format!("by {}", drafter.model().unwrap_or_default());
+            (drafter, how)
+        }
+        DrafterName::Traces => {
+            // What no trace fills is drafted as it would be without traces.
+            let rest = if has_model { model_drafter(args, settings, printer)? } else { template() };
+            let mut drafter = read_traces(args, material, environment, rest, printer)?;
+            if settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, settings)) {
+                drafter = drafter.with_stubs();
+            }
+            (Arc::new(drafter) as Arc<dyn Drafter>, "from traces, as far as they go".to_owned())
+        }
+    };
+    printer.note(&format!("cases are drafted {how}"));
+    Ok(drafter)
+}
+
+/// A drafter at work for a session.
 pub(super) struct Drafting<'d> {
     forge: &'d Forge<'d>,
-    pub(super) drafter: Arc<dyn Drafter>,
+    drafter: Arc<dyn Drafter>,
 }
 
 impl<'d> Drafting<'d> {
-    /// Chooses who drafts, and says so.
-    pub(super) fn new(forge: &'d Forge<'d>, settings: &mut Settings, material: &Material) -> Result<Self, Failure> {
-        let args = forge.args;
-        let has_model = args.model.is_some() || settings.forge.is_some();
-        let name = match args.drafter {
-            Some(DrafterName::Traces) if args.traces.is_empty() => {
-                return Err(Failure::invalid("there are no traces to draft from").hint("name a file: --traces FILE.jsonl"));
-            }
-            Some(name) => name,
-            None if !args.traces.is_empty() => DrafterName::Traces,
-            None if has_model => DrafterName::Model,
-            None => DrafterName::Template,
-        };
-        if name != DrafterName::Traces && !args.traces.is_empty() {
-            return Err(Failure::invalid("--traces is for the drafter 'traces'").hint("leave --drafter out"));
-        }
-        let drafter: Arc<dyn Drafter> = match name {
-            DrafterName::Template => Arc::new(TemplateDrafter),
-            DrafterName::Model => model_drafter(forge, settings)?,
-            DrafterName::Traces => {
-                // What no trace fills is drafted as it would be without traces.
-                let rest: Arc<dyn Drafter> =
-                    if has_model { model_drafter(forge, settings)? } else { Arc::new(TemplateDrafter) };
-                Arc::new(read_traces(forge, material, rest)?)
-            }
-        };
-        let how = match (name, drafter.model()) {
-            (DrafterName::Template, _) => "from patterns, for you to reword ('forge' in karat.json or --model names a model)",
-            (DrafterName::Model, Some(_)) => "",
-            (DrafterName::Model, None) => "by a model",
-            (DrafterName::Traces, _) => "from traces",
-        };
-        match drafter.model().filter(|_| how.is_empty()) {
-            Some(model) => forge.printer.note(&format!("cases are drafted by {model}")),
-            None => forge.printer.note(&format!("cases are drafted {how}")),
-        }
+    pub(super) fn new(forge: &'d Forge<'d>) -> Result<Self, Failure> {
+        let drafter = forge.drafter.clone().ok_or_else(|| Failure::errored("nobody drafts"))?;
         Ok(Self { forge, drafter })
+    }
+
+    pub(super) fn drafter(&self) -> &dyn Drafter {
+        self.drafter.as_ref()
     }
 
     /// Drafts what the current batch has no drafts for.
@@ -109,27 +125,29 @@ impl<'d> Drafting<'d> {
     }
 }
 
-fn model_drafter(forge: &Forge<'_>, settings: &mut Settings) -> Result<Arc<dyn Drafter>, Failure> {
+fn model_drafter(args: &ForgeArgs, settings: &mut Settings, printer: &Printer) -> Result<Arc<dyn Drafter>, Failure> {
     let mut models = Models::new(settings, false);
-    let model = make_forge_model(forge.args.model.as_deref(), &mut models, settings, forge.printer)?;
+    let model = make_forge_model(args.model.as_deref(), &mut models, settings, printer)?;
     Ok(Arc::new(ModelDrafter::new(model)))
 }
 
 /// Reads all traces, and says what was not used of them.
 fn read_traces(
-    forge: &Forge<'_>,
+    args: &ForgeArgs,
     material: &Material,
+    environment: &Environment,
     rest: Arc<dyn Drafter>,
-) -> Result<karat_forge::TraceDrafter, Failure> {
+    printer: &Printer,
+) -> Result<TraceDrafter, Failure> {
     let mut reader = TraceReader::new(&material.brief.tool.name);
     let mut number = 0;
-    for path in &forge.args.traces {
+    for path in &args.traces {
         let shown = path.display();
         let fail = |error: std::io::Error| Failure::invalid(format!("cannot read the traces {shown}: {error}"));
         let file: Box<dyn std::io::Read> = if path.as_os_str() == "-" {
             Box::new(std::io::stdin())
         } else {
-            Box::new(std::fs::File::open(forge.environment.current_dir.join(path)).map_err(fail)?)
+            Box::new(std::fs::File::open(environment.current_dir.join(path)).map_err(fail)?)
         };
         for line in std::io::BufReader::new(file).split(b'\n') {
             number += 1;
@@ -137,7 +155,6 @@ fn read_traces(
         }
     }
     let (drafter, report) = reader.finish(rest);
-    let printer = forge.printer;
     for refused in report.refused.iter().take(MOST_TOLD) {
         printer.warn(&format!("line {} of the traces is passed over: {}", refused.number, refused.why));
     }
@@ -167,7 +184,8 @@ impl Spinner {
             return Self(None);
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let style =
+            ProgressStyle::with_template("{msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
         bar.set_message(message);
         bar.enable_steady_tick(Duration::from_millis(200));

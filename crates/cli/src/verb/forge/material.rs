@@ -46,8 +46,11 @@ impl Material {
         printer: &Printer,
     ) -> Result<Self, Failure> {
         let registry = list_tools(settings, printer).await?.ok_or_else(|| {
-            Failure::invalid(format!("there is no tool registry: {} is not there", settings.tool_registry.path.display()))
-                .hint("name one with --tool-registry-path, or 'toolRegistryPath' in karat.json")
+            Failure::invalid(format!(
+                "there is no tool registry: {} is not there",
+                settings.tool_registry.path.display()
+            ))
+            .hint("name one with --tool-registry-path, or 'toolRegistryPath' in karat.json")
         })?;
         registry.gaps().iter().for_each(|gap| printer.warn_of_gap(gap));
         let tool = find_tool(name, &registry)?.clone();
@@ -67,13 +70,7 @@ impl Material {
             tool,
             registry,
         };
-        Ok(Self {
-            brief,
-            overlaps,
-            registry_size,
-            golden_file: files.golden.path,
-            labeled_file: files.labeled.path,
-        })
+        Ok(Self { brief, overlaps, registry_size, golden_file: files.golden.path, labeled_file: files.labeled.path })
     }
 
     pub(super) fn file(&self, tier: Tier) -> &PathBuf {
@@ -150,7 +147,9 @@ fn refuses(rule: ContractRule) -> bool {
         | ContractRule::DescriptionTrigger
         | ContractRule::DescriptionDisambiguation
         | ContractRule::DescriptionVague => true,
-        ContractRule::DescriptionReturns | ContractRule::DescriptionLength | ContractRule::DescriptionDuplicate => false,
+        ContractRule::DescriptionReturns | ContractRule::DescriptionLength | ContractRule::DescriptionDuplicate => {
+            false
+        }
     }
 }
 

@@ -13,13 +13,13 @@ mod view;
 mod writing;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use karat_core::exit::ExitStatus;
 use karat_forge::session::Session;
-use karat_forge::{Plan, golden_slots, labeled_slots};
+use karat_forge::{Drafter, Plan, golden_slots, labeled_slots};
 use tokio::runtime::Runtime;
 
-use self::drafting::Drafting;
 use self::kept::{KeptSession, kept_tools};
 use self::material::Material;
 pub(crate) use self::report::ForgeReport;
@@ -38,6 +38,9 @@ struct Forge<'f> {
     printer: &'f Rc<Printer>,
     settings: Settings,
     material: Material,
+    /// None where nothing is drafted.
+    drafter: Option<Arc<dyn Drafter>>,
+    verifier: Option<Verifier>,
     runtime: Runtime,
     interrupts: Interrupts,
 }
@@ -76,16 +79,24 @@ pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Prin
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
-    let gathered = runtime.block_on(interrupts.unless_asked(Material::gather(&tool, args, &mut settings, printer)));
-    let material = match gathered {
-        Ok(material) => material,
+    let preparing = async {
+        let material = Material::gather(&tool, args, &mut settings, printer).await?;
+        if mode == Mode::Plan {
+            return Ok((material, None, None));
+        }
+        let drafter = drafting::choose(args, &material, environment, &mut settings, printer)?;
+        let verifier = if args.verify { Some(Verifier::new(&mut settings, printer).await?) } else { None };
+        Ok((material, Some(drafter), verifier))
+    };
+    let (material, drafter, verifier) = match runtime.block_on(interrupts.unless_asked(preparing)) {
+        Ok(prepared) => prepared,
         Err(failure) => {
             runtime.shutdown_background();
             return Err(failure);
         }
     };
     ask::end_when_asked_at_a_prompt(&runtime, &interrupts);
-    let forge = Forge { args, environment, printer, settings, material, runtime, interrupts };
+    let forge = Forge { args, environment, printer, settings, material, drafter, verifier, runtime, interrupts };
     let status = forge.run(mode);
     // What was given up must not keep the program.
     forge.runtime.shutdown_background();
@@ -143,17 +154,6 @@ impl Forge<'_> {
         let golden = if self.args.tier.has_golden() { golden_slots(brief) } else { Vec::new() };
         let labeled = if self.args.tier.has_labeled() { labeled_slots(brief, &plan) } else { Vec::new() };
         Ok(Session::begin(brief, plan, golden, labeled))
-    }
-
-    fn drafting(&self, material: &Material) -> Result<Drafting<'_>, Failure> {
-        Drafting::new(self, material)
-    }
-
-    fn verifier(&self, material: &Material) -> Result<Option<Verifier>, Failure> {
-        if !self.args.verify {
-            return Ok(None);
-        }
-        Verifier::new(self, material).map(Some)
     }
 
     fn open_session(&self) -> Result<KeptSession, Failure> {

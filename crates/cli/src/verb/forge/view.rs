@@ -9,15 +9,21 @@ use karat_report::forge::{BatchView, DraftState, DraftView, FindingView, Level};
 /// What running the drafts showed, by their ids.
 pub(super) type Evidences = BTreeMap<String, Evidence>;
 
-/// Returns the current batch, to be shown.
-pub(super) fn batch_view<'v>(session: &'v Session, evidences: &Evidences) -> Option<BatchView<'v>> {
+/// Returns the current batch, or these of its cases, to be shown.
+pub(super) fn batch_view<'v>(
+    session: &'v Session,
+    evidences: &Evidences,
+    only: Option<&[&str]>,
+) -> Option<BatchView<'v>> {
     let batch = session.batch()?;
     let title = batch.difficulty().map_or(batch.tier.name(), karat_core::case::Difficulty::name);
-    let drafts = batch.entries.iter().map(|entry| draft_view(entry, evidences.get(&entry.slot.id))).collect();
+    let is_shown = |id: &str| only.is_none_or(|ids| ids.contains(&id));
+    let numbered = (1..).zip(&batch.entries).filter(|(_, entry)| is_shown(&entry.slot.id));
+    let drafts = numbered.map(|(number, entry)| draft_view(number, entry, evidences.get(&entry.slot.id))).collect();
     Some(BatchView { title, place: session.place(), approved: session.approved_count(), drafts })
 }
 
-pub(super) fn draft_view<'v>(entry: &'v Entry, evidence: Option<&Evidence>) -> DraftView<'v> {
+fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) -> DraftView<'v> {
     let draft = entry.draft.as_ref();
     let findings = draft.iter().flat_map(|draft| &draft.findings).map(|finding| FindingView {
         level: if finding.weight == Weight::Error { Level::Error } else { Level::Warning },
@@ -25,6 +31,7 @@ pub(super) fn draft_view<'v>(entry: &'v Entry, evidence: Option<&Evidence>) -> D
         message: finding.message.clone(),
     });
     DraftView {
+        number,
         id: &entry.slot.id,
         purpose: purpose_text(&entry.slot.purpose),
         origin: draft.map(|draft| origin_text(&draft.origin)).unwrap_or_default(),
