@@ -1,4 +1,5 @@
 //! Behaviour of the drafting of cases, through its public face.
 
+mod drafts;
 mod rules;
 mod whole;
