@@ -1,12 +1,6 @@
 //! Who drafts cases.
 
 mod catalogue;
-mod desk;
-mod frames;
-mod parameters;
-mod phrasing;
-mod proof;
-mod sketch;
 mod template;
 
 pub use self::template::TemplateDrafter;

@@ -3,15 +3,22 @@
 //! A pattern knows nothing of the agent's world, so a person rewords what it drafts, and what it cannot know it says
 //! instead of making it up. The same request gives the same cases, and another attempt gives others.
 
+mod desk;
+mod frames;
+mod parameters;
+mod phrasing;
+mod proof;
+mod sketch;
+
 use karat_core::case::NO_TOOL;
 use karat_core::port::Pending;
 use serde_json::Value;
 
+use self::desk::Desk;
+use self::phrasing::{Speech, particulars};
+use self::sketch::Sketch;
 use super::catalogue::{Attempt, CONFLICT, EXPOSURE, SENSITIVE, attempts};
-use super::desk::Desk;
-use super::phrasing::{Speech, particulars};
-use super::sketch::Sketch;
-use super::{DraftError, Drafter, Request, frames};
+use super::{DraftError, Drafter, Request};
 use crate::{Combination, Draft, EdgeKind, Origin, Purpose, Slot};
 
 /// What stands in an answer that hands on raw data.
@@ -64,9 +71,8 @@ fn sketch(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
 
 /// Fills what is asked of our tool into a frame.
 fn filled(frame: &str, ours: &Speech, turn: usize) -> String {
-    let errand = ours.errand(turn);
-    let filled = frame.replace("{A}", ours.thing(turn)).replace("{a}", errand).replace("{topic}", &ours.topic);
-    filled
+    // No text that is filled in looks like a mark: braces were taken out of all of them.
+    frame.replace("{A}", ours.thing(turn)).replace("{a}", ours.errand(turn)).replace("{topic}", &ours.topic)
 }
 
 /// Adds that a person agrees, where the tool has to ask first: what is then to be called is not in doubt.
