@@ -9,6 +9,7 @@ mod brief;
 mod draft;
 mod drafter;
 mod plan;
+pub mod rules;
 mod slot;
 
 pub use self::arrange::{golden_slots, labeled_slots};

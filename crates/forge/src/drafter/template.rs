@@ -19,7 +19,8 @@ use self::phrasing::{Speech, particulars};
 use self::sketch::Sketch;
 use super::catalogue::{Attempt, CONFLICT, EXPOSURE, SENSITIVE, attempts};
 use super::{DraftError, Drafter, Request};
-use crate::{Combination, Draft, EdgeKind, Origin, Purpose, Slot};
+use crate::rules::examine;
+use crate::{Combination, Draft, DraftFinding, EdgeKind, Origin, Purpose, Slot};
 
 /// What stands in an answer that hands on raw data.
 const RAW: [&str; 4] = ["fetchedAt", "\"tool\":", "undefined", "[object Object]"];
@@ -46,12 +47,21 @@ impl Drafter for TemplateDrafter {
 
 fn drafts(request: Request<'_>) -> Vec<Draft> {
     let mut desk = Desk::of(request.brief, request.so_far);
+    let mut others = request.so_far.to_vec();
     let mut drafts = Vec::with_capacity(request.slots.len());
     for slot in request.slots {
         let sketch = sketch(&desk, slot, request.attempt);
         desk.add_said(&sketch.message);
-        let case = Some(sketch.case(slot));
-        drafts.push(Draft { slot: slot.clone(), case, origin: Origin::Template, findings: sketch.findings });
+        let case = sketch.case(slot);
+        let mut findings = sketch.findings;
+        let found = examine(request.brief, slot, &case, &others);
+        // What the drafter says itself it says with what to do about it.
+        let is_new = |found: &DraftFinding| findings.iter().all(|own| own.rule != found.rule);
+        let found: Vec<DraftFinding> = found.into_iter().filter(is_new).collect();
+        findings.extend(found);
+        let draft = Draft { slot: slot.clone(), case: Some(case), origin: Origin::Template, findings };
+        others.extend(draft.read());
+        drafts.push(draft);
     }
     drafts
 }
@@ -72,6 +82,12 @@ fn sketch(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
 /// Fills what is asked of our tool into a frame.
 fn filled(frame: &str, ours: &Speech, turn: usize) -> String {
     // No text that is filled in looks like a mark: braces were taken out of all of them.
+    let begins_with_vowel = ours.topic.starts_with(['a', 'e', 'i', 'o', 'u']);
+    let frame = if begins_with_vowel {
+        frame.replace("A {topic}", "An {topic}").replace(" a {topic}", " an {topic}")
+    } else {
+        frame.to_owned()
+    };
     frame.replace("{A}", ours.thing(turn)).replace("{a}", ours.errand(turn)).replace("{topic}", &ours.topic)
 }
 
@@ -208,7 +224,7 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
         let things: Vec<&str> = speeches.iter().enumerate().map(|(offset, other)| other.thing(turn + offset)).collect();
         with_others(&filled(frames[place], &ours, turn), combination, &things)
     });
-    let what = format!("ambiguous ({}) — {}", shape_name(combination), choice_names(desk, combination, others));
+    let what = format!("ambiguous ({}) — {}", combination.name(), choice_names(desk, combination, others));
     let mut sketch = Sketch::new(what, message);
     sketch.acceptable = Some(acceptable(&desk.brief.tool.name, combination, others));
     if combination == Combination::Nor {
@@ -249,16 +265,6 @@ fn acceptable(ours: &str, combination: Combination, others: &[String]) -> Vec<Ve
         (Combination::Xor, [rival]) => vec![alone, vec![rival.clone()]],
         (Combination::VariableDepth, [second, _, ..]) => vec![with(std::slice::from_ref(second)), with(others)],
         (Combination::AndOr | Combination::VariableDepth, others) => vec![with(&[]), with(others)],
-    }
-}
-
-fn shape_name(combination: Combination) -> &'static str {
-    match combination {
-        Combination::Or => "OR",
-        Combination::AndOr => "AND/OR",
-        Combination::Xor => "XOR",
-        Combination::VariableDepth => "variable depth",
-        Combination::Nor => "NOR",
     }
 }
 

@@ -25,12 +25,29 @@ fn shown(slots: &[Slot]) -> String {
 
 #[test]
 fn golden_cases_follow_the_trigger_phrases() {
-    insta::assert_snapshot!(shown(&golden_slots(&brief(3, 1))), @"");
+    insta::assert_snapshot!(shown(&golden_slots(&brief(3, 1))), @r#"
+    gs-get-weather-001 Trigger("What's the weather in Paris?")
+    gs-get-weather-002 Trigger("Is it raining in Tokyo right now?")
+    gs-get-weather-003 Trigger("Temperature in Lima please")
+    gs-get-weather-004 Rephrasing("What's the weather in Paris?")
+    gs-get-weather-005 Rephrasing("Is it raining in Tokyo right now?")
+    gs-get-weather-006 NoLeak
+    gs-get-weather-007 Disambiguation("get_forecast")
+    "#);
 }
 
 #[test]
 fn a_tool_that_writes_has_to_ask_first() {
-    insta::assert_snapshot!(shown(&golden_slots(&write_brief(1))), @"");
+    insta::assert_snapshot!(shown(&golden_slots(&write_brief(1))), @r#"
+    gs-cancel-order-001 Trigger("Cancel my order 4711")
+    gs-cancel-order-002 Trigger("I want to call off my purchase")
+    gs-cancel-order-003 Trigger("Stop that shipment")
+    gs-cancel-order-004 Rephrasing("Cancel my order 4711")
+    gs-cancel-order-005 Rephrasing("I want to call off my purchase")
+    gs-cancel-order-006 NoLeak
+    gs-cancel-order-007 AsksFirst
+    gs-cancel-order-008 AsksFirst
+    "#);
 }
 
 #[rstest]
@@ -69,7 +86,12 @@ fn golden_cases_that_are_there_are_not_drafted_again() {
         case("gs-get-weather-001", "Do I need a coat?", called()),
         case("gs-get-weather-002", "In words", json!({"responseNotContains": ["\"tool\":", "fetchedAt"]})),
     ];
-    insta::assert_snapshot!(shown(&golden_slots(&brief)), @"");
+    insta::assert_snapshot!(shown(&golden_slots(&brief)), @r#"
+    gs-get-weather-004 Trigger("Is it raining in Tokyo right now?")
+    gs-get-weather-005 Trigger("Temperature in Lima please")
+    gs-get-weather-006 Rephrasing("Is it raining in Tokyo right now?")
+    gs-get-weather-007 Disambiguation("get_forecast")
+    "#);
     for slot in golden_slots(&brief) {
         let message = match slot.purpose {
             Purpose::Trigger(phrase) => phrase,
@@ -88,7 +110,54 @@ fn golden_cases_that_are_there_are_not_drafted_again() {
 fn labeled_cases_of_three_tools() {
     let brief = brief(3, 1);
     let slots = labeled_slots(&brief, &Plan::of(&brief)).concat();
-    insta::assert_snapshot!(shown(&slots), @"");
+    insta::assert_snapshot!(shown(&slots), @r#"
+    ls-get-weather-001 Together(["get_weather", "get_forecast"])
+    ls-get-weather-002 Together(["get_weather", "get_climate", "get_forecast"])
+    ls-get-weather-003 Together(["get_weather", "get_climate"])
+    ls-get-weather-004 Together(["get_weather", "get_forecast", "get_climate"])
+    ls-get-weather-005 Together(["get_weather", "get_forecast"])
+    ls-get-weather-006 Together(["get_weather", "get_climate", "get_forecast"])
+    ls-get-weather-007 Together(["get_weather", "get_climate"])
+    ls-get-weather-008 Together(["get_weather", "get_forecast", "get_climate"])
+    ls-get-weather-009 Together(["get_weather", "get_forecast"])
+    ls-get-weather-010 Together(["get_weather", "get_climate", "get_forecast"])
+    ls-get-weather-011 Together(["get_weather", "get_climate"])
+    ls-get-weather-012 Together(["get_weather", "get_forecast", "get_climate"])
+    ls-get-weather-013 Together(["get_weather", "get_forecast"])
+    ls-get-weather-014 Choice { combination: Or, others: ["get_forecast"] }
+    ls-get-weather-015 Choice { combination: AndOr, others: ["get_forecast"] }
+    ls-get-weather-016 Choice { combination: Xor, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-017 Choice { combination: VariableDepth, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-018 Choice { combination: Nor, others: [] }
+    ls-get-weather-019 Choice { combination: Or, others: ["get_climate"] }
+    ls-get-weather-020 Choice { combination: AndOr, others: ["get_climate"] }
+    ls-get-weather-021 Choice { combination: Xor, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-022 Choice { combination: VariableDepth, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-023 Choice { combination: Nor, others: [] }
+    ls-get-weather-024 Choice { combination: Or, others: ["get_forecast"] }
+    ls-get-weather-025 Choice { combination: AndOr, others: ["get_climate"] }
+    ls-get-weather-026 Choice { combination: Xor, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-027 Choice { combination: VariableDepth, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-028 Choice { combination: Nor, others: [] }
+    ls-get-weather-029 Choice { combination: Or, others: ["get_forecast"] }
+    ls-get-weather-030 Choice { combination: AndOr, others: ["get_climate"] }
+    ls-get-weather-031 Choice { combination: Xor, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-032 Choice { combination: VariableDepth, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-033 Choice { combination: Nor, others: [] }
+    ls-get-weather-034 Choice { combination: Or, others: ["get_forecast"] }
+    ls-get-weather-035 Choice { combination: AndOr, others: ["get_climate"] }
+    ls-get-weather-036 Choice { combination: Xor, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-037 Choice { combination: VariableDepth, others: ["get_forecast", "get_climate"] }
+    ls-get-weather-038 Choice { combination: Nor, others: [] }
+    ls-get-weather-039 Choice { combination: Or, others: ["get_forecast"] }
+    ls-get-weather-040 Choice { combination: AndOr, others: ["get_climate"] }
+    ls-get-weather-041 Edge(PromptInjection)
+    ls-get-weather-042 Edge(OffTopic)
+    ls-get-weather-043 Edge(GeneralKnowledge)
+    ls-get-weather-044 Edge(Contradiction)
+    ls-get-weather-045 Edge(PromptInjection)
+    ls-get-weather-046 Edge(OffTopic)
+    "#);
 }
 
 #[test]

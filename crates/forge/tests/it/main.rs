@@ -1,5 +1,7 @@
-//! What the forge drafts, seen from outside.
+//! Behaviour of the drafting of cases, through its public face.
 
 mod arrange;
 mod registries;
+mod rules;
 mod template;
+mod whole;

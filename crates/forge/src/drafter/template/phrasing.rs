@@ -70,7 +70,7 @@ const FETCHING_VERBS: [&str; 10] =
     ["display", "fetch", "get", "give", "list", "provide", "read", "retrieve", "return", "show"];
 
 /// Words with which a sentence begins in lower case when it stands within another.
-const SENTENCE_STARTS: [&str; 62] = [
+const SENTENCE_STARTS: [&str; 64] = [
     "a",
     "add",
     "am",
@@ -119,6 +119,8 @@ const SENTENCE_STARTS: [&str; 62] = [
     "should",
     "show",
     "start",
+    "stop",
+    "submit",
     "summarize",
     "tell",
     "the",
@@ -192,44 +194,59 @@ const WISHES: [&str; 33] = [
 ];
 
 /// Words of names and descriptions that say nothing about what a tool is for.
-const EMPTY_WORDS: [&str; 44] = [
+const EMPTY_WORDS: [&str; 59] = [
     "about",
     "all",
     "already",
+    "anything",
+    "away",
     "based",
     "call",
     "check",
+    "coming",
     "create",
     "current",
     "data",
+    "day",
     "delete",
     "detail",
+    "everything",
     "exact",
     "existing",
     "fetch",
     "find",
+    "first",
     "get",
     "given",
+    "here",
     "how",
     "information",
     "know",
+    "last",
     "like",
     "list",
     "look",
+    "many",
     "more",
     "name",
     "new",
+    "next",
+    "now",
+    "off",
     "please",
     "read",
     "result",
     "retrieve",
+    "right",
     "search",
     "set",
     "show",
     "single",
     "some",
+    "something",
     "specific",
     "tell",
+    "there",
     "update",
     "value",
     "what",
@@ -298,11 +315,11 @@ pub(super) fn topic(name: &str) -> String {
     if words.is_empty() { "this tool".to_owned() } else { words.join(" ") }
 }
 
-/// Returns what is asked of a tool, by its name: "the weather", "creating ticket".
+/// Returns what is asked of a tool, by its name: "the weather", "creating the ticket".
 fn named_thing(name: &str) -> String {
     match name_words(name).split_first() {
         Some((verb, rest)) if !rest.is_empty() && DOING_VERBS.contains(&verb.as_str()) => {
-            format!("{} {}", doing(verb), rest.join(" "))
+            format!("{} the {}", doing(verb), rest.join(" "))
         }
         _ => format!("the {}", topic(name)),
     }
@@ -357,12 +374,26 @@ fn wish(condition: &str) -> Option<String> {
     Some(if is_deed { done(&rest) } else { rest })
 }
 
-/// Returns a wish as a whole where it is short, and its parts where it names several things.
+/// Returns a wish as a whole where it is one, and its parts where it names several things.
 fn parts(wish: &str) -> Vec<String> {
-    let pieces: Vec<&str> = wish.split([',', ';']).flat_map(|piece| piece.split(" or ")).map(str::trim).collect();
-    let pieces = pieces.iter().map(|piece| piece.trim_start_matches("or ").trim_start_matches("and ").trim());
-    let pieces = pieces.filter(|piece| piece.split(' ').count() > 1).map(str::to_owned);
-    std::iter::once(wish.to_owned()).filter(|wish| wish.split(' ').count() <= MOST_WORDS).chain(pieces).collect()
+    let mut parts = Vec::new();
+    let mut is_one = !wish.contains([',', ';']);
+    for piece in wish.split([',', ';']).flat_map(|piece| piece.split(" or ")) {
+        let piece = piece.trim().trim_start_matches("or ").trim_start_matches("and ").trim();
+        // "asks about the weather, or wants a summary"
+        let wanted = WISHES.iter().find_map(|wish| piece.strip_prefix(wish).map(|rest| (wish, rest)));
+        let part = match wanted {
+            Some((wish, rest)) if wish.ends_with(" to ") => done(rest),
+            Some((_, rest)) => rest.to_owned(),
+            None => piece.to_owned(),
+        };
+        is_one &= wanted.is_none();
+        if part.split(' ').count() > 1 {
+            parts.push(part);
+        }
+    }
+    let whole = is_one.then(|| wish.to_owned()).filter(|wish| wish.split(' ').count() <= MOST_WORDS);
+    whole.into_iter().chain(parts).collect()
 }
 
 /// Returns what a tool does as a thing: "Fetches the weather" is "the weather".
@@ -450,7 +481,10 @@ fn synonyms(tool: &Tool, triggers: &[String]) -> Vec<String> {
     // The first word of what a tool does is a verb, which no answer repeats.
     let objects = action.split_once(' ').map_or("", |(_, rest)| rest);
     let wish = contract::condition(tool).map(clean).and_then(|condition| wish(&condition)).unwrap_or_default();
-    let said = triggers.iter().map(|phrase| clean(phrase)).collect::<Vec<_>>().join(" ");
+    // What is special in a phrase is no word for what it is about.
+    let is_common = |word: &&str| word.starts_with(char::is_lowercase);
+    let said: Vec<String> = triggers.iter().map(|phrase| clean(phrase)).collect();
+    let said = said.iter().flat_map(|phrase| phrase.split(' ')).filter(is_common).collect::<Vec<_>>().join(" ");
     let mut synonyms: Vec<String> = Vec::new();
     for piece in [topic.as_str(), objects, &wish, &said].into_iter().flat_map(|text| text.split(' ')) {
         for word in similarity::words(piece) {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::parameters::Argument;
 use super::proof::Proof;
+use crate::rules::DraftRule;
 use crate::{Brief, DraftFinding, Slot};
 
 /// How an answer gives up.
@@ -71,7 +72,7 @@ impl Sketch {
             }
             None => {
                 let message = "no proof values: add what only the tool can know";
-                self.findings.push(DraftFinding::warning("/expect", message));
+                self.findings.push(DraftFinding::warning("/expect", message).of(DraftRule::FewProofValues));
             }
         }
         self
