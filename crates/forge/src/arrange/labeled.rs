@@ -136,9 +136,21 @@ fn ambiguous(brief: &Brief, count: usize) -> Vec<Purpose> {
             }
             None => ring.take(&[], companions_of(combination, ring.len())),
         };
-        purposes.push(Purpose::Choice { combination, others });
+        purposes.push(Purpose::Choice { combination, others: without_whole(brief, combination, others) });
     }
     purposes
+}
+
+/// Leaves out a companion where sets that share no tool would name exactly a cluster, which belongs in one set.
+fn without_whole(brief: &Brief, combination: Combination, mut others: Vec<String>) -> Vec<String> {
+    let is_cluster = |others: &[String]| {
+        let members = with_ours(brief, others);
+        brief.clusters.iter().any(|cluster| cluster.iter().cloned().collect::<BTreeSet<_>>() == members)
+    };
+    if combination == Combination::Xor && others.len() > 2 && is_cluster(&others) {
+        others.pop();
+    }
+    others
 }
 
 /// Returns what the ambiguous cases have to name, what no case names yet first.

@@ -5,6 +5,7 @@
 
 mod desk;
 mod frames;
+mod lexicon;
 mod parameters;
 mod phrasing;
 mod proof;
@@ -14,7 +15,7 @@ use karat_core::case::NO_TOOL;
 use karat_core::port::Pending;
 use serde_json::Value;
 
-use self::desk::Desk;
+use self::desk::{Desk, base};
 use self::phrasing::{Speech, particulars};
 use self::sketch::Sketch;
 use super::catalogue::{Attempt, CONFLICT, EXPOSURE, SENSITIVE, attempts};
@@ -112,7 +113,7 @@ fn golden(desk: &Desk<'_>, sketch: Sketch) -> Sketch {
 }
 
 fn trigger(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketch {
-    let turn = desk.base(slot, attempt);
+    let turn = base(slot, attempt);
     let mut message = agreed(desk, turn, phrase.trim().to_owned());
     if attempt > 0 {
         message = format!("{} {}", ended(&message), frames::TAILS[turn % frames::TAILS.len()]);
@@ -127,7 +128,7 @@ fn rephrasing(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketc
     let (_, message) = desk.choose(slot, attempt, frames::REPHRASED.len(), |place, turn| {
         filled(frames::REPHRASED[place], &ours, turn).replace("{particulars}", &special)
     });
-    let turn = desk.base(slot, attempt);
+    let turn = base(slot, attempt);
     let sketch = Sketch::new(format!("rephrasing — {} in other words", desk.brief.tool.name), message);
     let mut sketch = sketch.with_argument(desk.brief, turn);
     sketch.message = agreed(desk, turn, sketch.message);
@@ -138,7 +139,7 @@ fn no_leak(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
     let ours = desk.ours();
     let (_, message) =
         desk.choose(slot, attempt, frames::PLAIN.len(), |place, turn| filled(frames::PLAIN[place], &ours, turn));
-    let message = agreed(desk, desk.base(slot, attempt), message);
+    let message = agreed(desk, base(slot, attempt), message);
     let what = format!("no JSON leak — the answer of {} is plain words", desk.brief.tool.name);
     let mut sketch = golden(desk, Sketch::new(what, message));
     sketch.not_contains.extend(RAW.map(str::to_owned));
@@ -166,7 +167,7 @@ fn disambiguation(desk: &Desk<'_>, slot: &Slot, attempt: u32, other: &str) -> Sk
     let (_, message) = desk.choose(slot, attempt, frames::APART.len(), |place, turn| {
         filled(frames::APART[place], &ours, turn).replace("{b}", theirs.thing(turn))
     });
-    let message = agreed(desk, desk.base(slot, attempt), message);
+    let message = agreed(desk, base(slot, attempt), message);
     let what = format!("disambiguation — {}, not {other}", desk.brief.tool.name);
     golden(desk, Sketch::new(what, message))
 }
@@ -192,8 +193,8 @@ fn together(desk: &Desk<'_>, slot: &Slot, attempt: u32, tools: &[String]) -> Ske
     });
     let what = format!("straightforward — {} together", listed_names(tools));
     let mut sketch = Sketch::new(what, message);
-    let turn = desk.base(slot, attempt);
-    if turn % ARGUMENTS_EVERY == 0 {
+    let turn = base(slot, attempt);
+    if turn.is_multiple_of(ARGUMENTS_EVERY) {
         sketch = sketch.with_argument(brief, turn / ARGUMENTS_EVERY);
     }
     sketch.called = Some(tools.to_vec());
@@ -213,12 +214,10 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
     let frames: &[&str] = match combination {
         Combination::Nor => &frames::NOTHING,
         _ if others.is_empty() => &frames::PERHAPS,
-        Combination::Or => &frames::EITHER,
-        Combination::AndOr => &frames::OPTIONAL,
         Combination::Xor if others.len() > 1 => &frames::EXCLUSIVE,
-        Combination::Xor => &frames::EITHER,
+        Combination::Or | Combination::Xor => &frames::EITHER,
         Combination::VariableDepth if others.len() > 1 => &frames::DEPTH,
-        Combination::VariableDepth => &frames::OPTIONAL,
+        Combination::AndOr | Combination::VariableDepth => &frames::OPTIONAL,
     };
     let (_, message) = desk.choose(slot, attempt, frames.len(), |place, turn| {
         let things: Vec<&str> = speeches.iter().enumerate().map(|(offset, other)| other.thing(turn + offset)).collect();

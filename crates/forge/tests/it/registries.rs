@@ -61,7 +61,7 @@ fn tool(place: usize) -> Tool {
         0 => (
             format!("get_{subject}"),
             format!(
-                "Fetches the {subject} of {of}. Use when the user asks about the {subject} of {of}, or wants a {subject} summary."
+                "Fetches the {subject} of {of}. Use when the user asks about the {subject} of {of}, or wants to see {subject} figures."
             ),
             "read",
         ),
