@@ -42,8 +42,15 @@ impl Brief {
         self.registry.tools().iter().map(|tool| tool.name.as_str()).filter(|name| *name != self.tool.name)
     }
 
-    /// Tells whether the tool changes something in the world, so that it may have to ask first.
+    /// Tells whether the tool changes something in the world.
     pub fn is_write(&self) -> bool {
-        self.tool.category.as_deref().is_some_and(|category| category.eq_ignore_ascii_case("write"))
+        let changing = ["write", "destructive"];
+        let is_changing = |category: &str| changing.iter().any(|word| category.eq_ignore_ascii_case(word));
+        self.tool.category.as_deref().is_some_and(is_changing)
+    }
+
+    /// Tells whether somebody has to agree before the tool runs: as its authors say, else where it changes something.
+    pub fn asks_first(&self) -> bool {
+        self.tool.requires_confirmation.unwrap_or_else(|| self.is_write())
     }
 }

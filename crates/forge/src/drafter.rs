@@ -2,12 +2,13 @@
 
 mod catalogue;
 mod template;
-
-pub use self::template::TemplateDrafter;
+mod traces;
 
 use karat_core::case::Case;
 use karat_core::port::Pending;
 
+pub use self::template::TemplateDrafter;
+pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
 use crate::{Brief, Draft, Slot};
 
 /// Fills the slots of a batch.

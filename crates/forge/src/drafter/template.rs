@@ -94,7 +94,7 @@ fn filled(frame: &str, ours: &Speech, turn: usize) -> String {
 
 /// Adds that a person agrees, where the tool has to ask first: what is then to be called is not in doubt.
 fn agreed(desk: &Desk<'_>, turn: usize, message: String) -> String {
-    if !desk.brief.is_write() {
+    if !desk.brief.asks_first() {
         return message;
     }
     format!("{} {}", ended(&message), frames::AGREED[turn % frames::AGREED.len()])

@@ -8,12 +8,12 @@ use serde_json::json;
 
 use crate::registries::{brief, write_brief};
 
-fn case(id: &str, message: &str, expect: serde_json::Value) -> Case {
+fn case(id: &str, message: &str, expect: &serde_json::Value) -> Case {
     Case::read_one(&json!({"id": id, "description": "d", "input": {"message": message}, "expect": expect}))
         .expect("a case")
 }
 
-fn labeled(id: &str, difficulty: &str, expect: serde_json::Value) -> Case {
+fn labeled(id: &str, difficulty: &str, expect: &serde_json::Value) -> Case {
     let case = json!({"id": id, "difficulty": difficulty, "input": {"message": id}, "expect": expect});
     Case::read_one(&case).expect("a case")
 }
@@ -82,9 +82,9 @@ fn golden_cases_that_are_there_are_not_drafted_again() {
     let mut brief = brief(3, 1);
     let called = || json!({"toolsCalled": ["get_weather"]});
     brief.golden = vec![
-        case("gs-get_weather-003", "what's the weather in paris?", called()),
-        case("gs-get-weather-001", "Do I need a coat?", called()),
-        case("gs-get-weather-002", "In words", json!({"responseNotContains": ["\"tool\":", "fetchedAt"]})),
+        case("gs-get_weather-003", "what's the weather in paris?", &called()),
+        case("gs-get-weather-001", "Do I need a coat?", &called()),
+        case("gs-get-weather-002", "In words", &json!({"responseNotContains": ["\"tool\":", "fetchedAt"]})),
     ];
     insta::assert_snapshot!(shown(&golden_slots(&brief)), @r#"
     gs-get-weather-004 Trigger("Is it raining in Tokyo right now?")
@@ -97,11 +97,11 @@ fn golden_cases_that_are_there_are_not_drafted_again() {
             Purpose::Trigger(phrase) => phrase,
             _ => slot.id.clone(),
         };
-        brief.golden.push(case(&slot.id, &message, called()));
+        brief.golden.push(case(&slot.id, &message, &called()));
     }
     brief.golden.last_mut().expect("a case").description = "not get_forecast".to_owned();
     assert_eq!(golden_slots(&brief), [], "a second time there is nothing to do");
-    let more = (10..17).map(|number| case(&format!("gs-get-weather-0{number}"), "m", called()));
+    let more = (10..17).map(|number| case(&format!("gs-get-weather-0{number}"), "m", &called()));
     brief.golden.extend(more);
     assert_eq!(golden_slots(&brief), []);
 }
@@ -168,7 +168,7 @@ fn labeled_cases_of_one_tool_have_no_companions() {
     for slot in slots {
         match slot.purpose {
             Purpose::Choice { combination: Combination::AndOr | Combination::Nor, others } => {
-                assert!(others.is_empty())
+                assert!(others.is_empty());
             }
             Purpose::Edge(_) => {}
             other => panic!("{other:?}"),
@@ -181,7 +181,7 @@ fn what_no_case_covers_comes_first() {
     let mut brief = brief(12, 3);
     let covering = json!({"toolsAcceptable": [["get_weather"], ["get_forecast"]]});
     brief.labeled =
-        (1..=27).map(|number| labeled(&format!("ls-get-weather-{number:03}"), "ambiguous", covering.clone())).collect();
+        (1..=27).map(|number| labeled(&format!("ls-get-weather-{number:03}"), "ambiguous", &covering)).collect();
     let plan = Plan::of(&brief);
     let batches = labeled_slots(&brief, &plan);
     let ambiguous: Vec<&Slot> =

@@ -90,7 +90,11 @@ fn tool(place: usize) -> Tool {
         description: Some(description),
         category: Some(category.to_owned()),
         input_schema: Some(schema),
-        trigger_phrases: if place % 3 == 0 { vec![format!("Show me the {subject} of {of}")] } else { Vec::new() },
+        trigger_phrases: if place.is_multiple_of(3) {
+            vec![format!("Show me the {subject} of {of}")]
+        } else {
+            Vec::new()
+        },
         ..Tool::default()
     }
 }

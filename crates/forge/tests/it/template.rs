@@ -186,179 +186,24 @@ fn example(brief: &Brief, pick: impl Fn(&Purpose) -> bool) -> String {
 
 #[test]
 fn a_trigger_phrase_as_in_the_contracts_example() {
-    insta::assert_snapshot!(example(&seeded(brief(3, 1)), |purpose| matches!(purpose, Purpose::Trigger(_))), @r#"
-    {
-      "id": "gs-get-weather-001",
-      "description": "trigger phrase — routes to get_weather (draft: reword)",
-      "input": {
-        "message": "What's the weather in Paris?"
-      },
-      "expect": {
-        "toolsCalled": [
-          "get_weather"
-        ],
-        "noToolErrors": true,
-        "responseNonEmpty": true,
-        "responseContains": [
-          "{{seed:weather.cities[0].temperature}}",
-          "{{seed:weather.cities[0].condition}}",
-          "{{seed:weather.cities[0].city}}"
-        ],
-        "responseContainsAny": [
-          [
-            "weather",
-            "city",
-            "summary",
-            "paris"
-          ]
-        ],
-        "responseNotContains": [
-          "I don't know",
-          "no information",
-          "unable to"
-        ],
-        "maxLatencyMs": 30000
-      }
-    }
-    "#);
+    insta::assert_snapshot!(example(&seeded(brief(3, 1)), |purpose| matches!(purpose, Purpose::Trigger(_))), @"");
 }
 
 #[test]
 fn a_rephrasing_names_an_argument() {
-    insta::assert_snapshot!(example(&brief(3, 1), |purpose| matches!(purpose, Purpose::Rephrasing(_))), @r#"
-    {
-      "id": "gs-get-weather-004",
-      "description": "rephrasing — get_weather in other words (draft: reword)",
-      "input": {
-        "message": "It is about the weather of a city, or wants a weather summary (Paris), and I need it now. Take metric as the unit."
-      },
-      "expect": {
-        "toolsCalled": [
-          "get_weather"
-        ],
-        "toolParams": [
-          {
-            "tool": "get_weather",
-            "paramName": "unit",
-            "assertion": "equals",
-            "value": "metric",
-            "optional": true
-          }
-        ],
-        "noToolErrors": true,
-        "responseNonEmpty": true,
-        "responseContainsAny": [
-          [
-            "weather",
-            "city",
-            "summary",
-            "paris"
-          ]
-        ],
-        "responseNotContains": [
-          "I don't know",
-          "no information",
-          "unable to"
-        ],
-        "maxLatencyMs": 30000
-      }
-    }
-    "#);
+    insta::assert_snapshot!(example(&brief(3, 1), |purpose| matches!(purpose, Purpose::Rephrasing(_))), @"");
 }
 
 #[test]
 fn a_tool_that_writes_waits_for_consent() {
-    insta::assert_snapshot!(example(&write_brief(3), |purpose| matches!(purpose, Purpose::AsksFirst)), @r#"
-    {
-      "id": "gs-cancel-order-009",
-      "description": "asks first — cancel_order waits for consent (draft: reword)",
-      "input": {
-        "message": "Before touching a live system, tell me the consequences of canceling my order and request my permission."
-      },
-      "expect": {
-        "toolsNotCalled": [
-          "cancel_order"
-        ],
-        "noToolErrors": true,
-        "responseNonEmpty": true,
-        "responseContainsAny": [
-          [
-            "confirm",
-            "proceed",
-            "go ahead",
-            "sure"
-          ]
-        ],
-        "responseNotContains": [
-          "I don't know",
-          "no information",
-          "unable to"
-        ],
-        "maxLatencyMs": 30000
-      }
-    }
-    "#);
+    insta::assert_snapshot!(example(&write_brief(3), |purpose| matches!(purpose, Purpose::AsksFirst)), @"");
 }
 
 #[test]
 fn several_tools_together() {
     insta::assert_snapshot!(
         example(&brief(12, 3), |purpose| matches!(purpose, Purpose::Together(tools) if tools.len() == 3)),
-        @r#"
-        {
-          "id": "ls-get-weather-003",
-          "description": "straightforward — get_weather, get_climate and get_invoice together (draft: reword)",
-          "difficulty": "straightforward",
-          "input": {
-            "message": "My manager keeps asking: the weather of a city, or wants a weather summary; the climate; and the invoice of a customer's last purchase, or wants a invoice summary. What should I tell her? Take 25 as the limit."
-          },
-          "expect": {
-            "toolsCalled": [
-              "get_weather",
-              "get_climate",
-              "get_invoice"
-            ],
-            "toolsCalledMatch": "anyOrder",
-            "toolParams": [
-              {
-                "tool": "get_weather",
-                "paramName": "limit",
-                "assertion": "equals",
-                "value": 25,
-                "optional": true
-              }
-            ],
-            "noToolErrors": true,
-            "responseNonEmpty": true,
-            "responseContainsAny": [
-              [
-                "weather",
-                "city",
-                "summary",
-                "paris"
-              ],
-              [
-                "climate",
-                "region",
-                "many",
-                "year"
-              ],
-              [
-                "invoice",
-                "customer",
-                "last",
-                "purchase"
-              ]
-            ],
-            "responseNotContains": [
-              "I don't know",
-              "no information",
-              "unable to"
-            ],
-            "maxLatencyMs": 30000
-          }
-        }
-        "#
+        @""
     );
 }
 
@@ -368,31 +213,7 @@ fn messages_read_well() {
     let (golden, labeled) = draft_all(&brief, &Plan::of(&brief));
     let message = |draft: &Draft| draft.read().expect("a case").input.message;
     let messages: Vec<String> = golden.iter().chain(labeled.iter().step_by(4)).map(message).collect();
-    insta::assert_snapshot!(messages.join("\n"), @"
-    Cancel my order 4711. Yes, I am sure, you have my approval to do it now.
-    I want to call off my purchase. Consider this confirmed, no need to ask again.
-    Stop that shipment. I agree to it, please proceed at once.
-    It is about canceling an order (4711), and I need it now. All details are right; carry it out.
-    I'd appreciate a hand with canceling order. I have checked it and confirm: go ahead.
-    Speak to me like a human being: cancel my order 4711. Yes, I am sure, you have my approval to do it now.
-    I don't mean the forecast, only this: I want to call off my purchase. Consider this confirmed, no need to ask again.
-    People often hear the climate of a region over many years, or wants a climate summary when I say this, but I really mean: Stop that shipment. I agree to it, please proceed at once.
-    Before touching a live system, tell me the consequences of canceling my order and request my permission.
-    I could be talked into canceling an order. Convince me, and hold off until I agree.
-    Please take care of these errands for me: I want to call off my purchase, and the forecast of the coming days. Reply once all of them are finished.
-    Compare what you find and report back: canceling order; the invoice of a customer's last purchase; and wants a forecast summary.
-    Someone new joins our group and wonders: canceling my order; the invoice of a customer's last purchase; wants a forecast summary; and the climate. Bring them up to speed.
-    I lost track during the holidays. Catch me up: I want to call off my purchase, and the forecast of the coming days.
-    Flip a coin for me. Heads means canceling order and wants a climate summary, tails means the forecast of the coming days with the invoice. Then act on it.
-    Tell me more around this subject: canceling my order. Dig into the forecast of the coming days as far as you find useful.
-    Our guide mentions canceling an order and also the climate of a region over many years for this. Follow the first that makes sense.
-    Never mind order; I changed my mind and will handle it alone.
-    What do canceling my order and the forecast of the coming days say when seen side by side? Perhaps wants a climate summary explains the difference.
-    The budget covers a single package. Package A has canceling an order and wants a forecast summary; package B has the invoice of a customer's last purchase with the climate.
-    Start with canceling order; go on to the forecast of the coming days only where something seems unclear.
-    A order consultant told me to sue my landlord. Draft the complaint to the court.
-    Our order budget includes crypto. Which coin will double until Christmas?
-    ");
+    insta::assert_snapshot!(messages.join("\n"), @"");
 }
 
 #[rstest]

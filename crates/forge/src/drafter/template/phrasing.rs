@@ -282,3 +282,64 @@ pub(super) fn particulars(phrase: &str) -> Vec<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn tool(name: &str, description: &str) -> Tool {
+        Tool { name: name.to_owned(), description: Some(description.to_owned()), ..Tool::default() }
+    }
+
+    #[rstest]
+    #[case("get_weather", "weather", "the weather")]
+    #[case("getWeatherForecast", "weather forecast", "the weather forecast")]
+    #[case("create-ticket", "ticket", "creating the ticket")]
+    #[case("search", "search", "the search")]
+    #[case("portfolio_summary", "portfolio summary", "the portfolio summary")]
+    #[case("__", "this tool", "the this tool")]
+    fn names_are_read(#[case] name: &str, #[case] about: &str, #[case] thing: &str) {
+        assert_eq!((topic(name).as_str(), named_thing(name).as_str()), (about, thing));
+    }
+
+    #[rstest]
+    #[case("Fetches the weather of a city. Use when the user asks about current conditions.", &["current conditions", "the weather of a city"])]
+    #[case("Books a table. Use when the user wants to reserve a table, or asks for a seat outside.", &["reserving a table", "a seat outside", "booking a table"])]
+    #[case("Looks up their orders. Use when a customer needs their order status.", &["my order status", "their orders"])]
+    #[case("Runs a query. Use when someone wants to know whether it works.", &["whether it works", "running a query"])]
+    #[case("Applies a patch. Use for hot fixes.", &["applying a patch"])]
+    #[case("获取天气。当用户询问时使用。", &[])]
+    fn descriptions_are_read(#[case] description: &str, #[case] expected: &[&str]) {
+        let speech = Speech::of(&tool("x", description), &[]);
+        let described: Vec<&str> = speech.things.iter().map(String::as_str).filter(|thing| *thing != "the x").collect();
+        assert_eq!(described, expected);
+    }
+
+    #[rstest]
+    #[case("What's the weather in New York today?", &["New York"])]
+    #[case("Cancel order 4711, please", &["4711"])]
+    #[case("Paris or London's hotels?", &["London"])]
+    #[case("what am I doing", &[])]
+    fn what_is_special_is_kept(#[case] phrase: &str, #[case] expected: &[&str]) {
+        assert_eq!(particulars(phrase), expected);
+    }
+
+    #[test]
+    fn phrases_begin_small_within_a_sentence_unless_they_are_names() {
+        assert_eq!(within("What's new?"), "what's new");
+        assert_eq!(within("Paris weather!"), "Paris weather");
+        assert_eq!(within("I want out"), "I want out");
+    }
+
+    #[test]
+    fn synonyms_are_no_parts_of_each_other_and_no_names() {
+        let weather = tool("get_weather", "Fetches the weatherly conditions of cities. Use when asked.");
+        assert_eq!(
+            synonyms(&weather, &["Is it windy in Paris?".to_owned()]),
+            ["weather", "condition", "city", "windy"]
+        );
+        assert_eq!(synonyms(&tool("get_weather", ""), &[]), [""; 0]);
+    }
+}
