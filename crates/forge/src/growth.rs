@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn one_try_that_fails_is_enough() {
-        let tried = |passed, failed, errored| {
-            let trials = Some(TrialCounts { passed, failed, errored });
+        let tried = |passed, fails, errored| {
+            let trials = Some(TrialCounts { passed, failed: fails, errored });
             failed(&EarlierCase { trials, ..result("1", [Outcome::Errored]).cases[0].clone() })
         };
         assert_eq!([tried(9, 1, 1), tried(1, 0, 9), tried(0, 0, 3)], [Some(true), Some(false), None]);
