@@ -1,21 +1,14 @@
 //! Who drafts cases.
 
 mod catalogue;
-mod desk;
-mod frames;
-mod parameters;
-mod phrasing;
-mod proof;
-mod sketch;
-mod template;
-
-pub use self::template::TemplateDrafter;
 mod model;
+mod template;
 mod traces;
 
 use karat_core::case::Case;
 use karat_core::port::Pending;
 
+pub use self::template::TemplateDrafter;
 pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
 use crate::{Brief, Draft, Slot};
 

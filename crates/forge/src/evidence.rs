@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    fn case(expect: Value) -> Case {
+    fn case(expect: &Value) -> Case {
         Case::read_one(&json!({"id": "x", "input": {"message": "m"}, "expect": expect})).expect("a case")
     }
 
@@ -148,7 +148,7 @@ mod tests {
         #[case] called: &[&str],
         #[case] why: Option<&str>,
     ) {
-        let evidence = weigh("a", &slot(purpose), &case(expect), &result(Outcome::Passed, called));
+        let evidence = weigh("a", &slot(purpose), &case(&expect), &result(Outcome::Passed, called));
         let expected = why.map_or(Evidence::Passed, |why| Evidence::ProvesNothing { why: why.to_owned() });
         assert_eq!(evidence, expected);
     }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_pass_without_assertions_is_none() {
         let passed = CaseResult { vacuous: true, ..result(Outcome::Passed, &["a"]) };
-        let evidence = weigh("a", &slot(Purpose::NoLeak), &case(json!({})), &passed);
+        let evidence = weigh("a", &slot(Purpose::NoLeak), &case(&json!({})), &passed);
         assert_eq!(evidence.reasons(), ["it passes, but no assertion ran"]);
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let mut failed = result(Outcome::Failed, &[]);
         failed.error = Some(failure.message.clone());
         failed.failures = vec![failure.clone()];
-        let weighed = |result: &CaseResult| weigh("a", &slot(Purpose::NoLeak), &case(json!({})), result);
+        let weighed = |result: &CaseResult| weigh("a", &slot(Purpose::NoLeak), &case(&json!({})), result);
         assert_eq!(weighed(&failed), Evidence::Failed { why: vec![failure.message] });
         let errored = CaseResult { error: Some("HTTP 500".to_owned()), ..result(Outcome::Errored, &[]) };
         assert_eq!(weighed(&errored), Evidence::Errored { why: "HTTP 500".to_owned() });

@@ -198,15 +198,11 @@ mod tests {
 
     #[test]
     fn one_try_that_fails_is_enough() {
-        let tried = |passed, failed, errored| {
-            let trials = Some(TrialCounts { passed, failed, errored });
-            failed_case(EarlierCase { trials, ..result("1", [Outcome::Errored]).cases[0].clone() })
+        let tried = |passed, fails, errored| {
+            let trials = Some(TrialCounts { passed, failed: fails, errored });
+            failed(&EarlierCase { trials, ..result("1", [Outcome::Errored]).cases[0].clone() })
         };
         assert_eq!([tried(9, 1, 1), tried(1, 0, 9), tried(0, 0, 3)], [Some(true), Some(false), None]);
-    }
-
-    fn failed_case(case: EarlierCase) -> Option<bool> {
-        failed(&case)
     }
 
     #[test]

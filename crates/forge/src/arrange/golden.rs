@@ -22,7 +22,7 @@ pub fn golden_slots(brief: &Brief) -> Vec<Slot> {
     let mut missing = Missing::of(brief, &phrases, &found);
     let room = MOST_GOLDEN.saturating_sub(brief.golden.len());
     while missing.count() > room && missing.shrink() {}
-    if asks_first(brief) && missing.count() < room && found.questions + missing.questions < QUESTIONS {
+    if brief.asks_first() && missing.count() < room && found.questions + missing.questions < QUESTIONS {
         missing.questions += 1;
     }
     if !phrases.is_empty() {
@@ -35,11 +35,6 @@ pub fn golden_slots(brief: &Brief) -> Vec<Slot> {
     purposes.extend(missing.neighbours.into_iter().map(Purpose::Disambiguation));
     purposes.extend((0..missing.questions).map(|_| Purpose::AsksFirst));
     numbered(brief, Tier::Golden, purposes)
-}
-
-/// Tells whether there have to be cases in which the agent asks before it acts.
-fn asks_first(brief: &Brief) -> bool {
-    brief.is_write()
 }
 
 /// Returns the phrases that say something, each once.
@@ -124,7 +119,7 @@ impl Missing {
             rephrasings: if phrases.is_empty() { 0 } else { REPHRASINGS.saturating_sub(found.rephrasings) },
             leaks: usize::from(found.leaks == 0),
             neighbours: missing_neighbours.take(more).map(str::to_owned).collect(),
-            questions: usize::from(asks_first(brief) && found.questions == 0),
+            questions: usize::from(brief.asks_first() && found.questions == 0),
         }
     }
 

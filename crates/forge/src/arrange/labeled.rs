@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use karat_core::case::{Case, Difficulty, NO_TOOL, Tier};
+use karat_core::case::{Case, Difficulty, Tier};
 use karat_core::overlap::{covers_cluster, covers_pair};
 
 use super::ring::Ring;
@@ -108,11 +108,12 @@ impl Target {
 /// Spreads the combinations, and has every overlap and every cluster in one of them.
 fn ambiguous(brief: &Brief, count: usize) -> Vec<Purpose> {
     let mut ring = Ring::of(brief);
-    let possible = possible_combinations(ring.len() + 1);
+    let possible: Vec<Combination> =
+        Combination::ALL.into_iter().filter(|combination| combination.is_possible_with(ring.len() + 1)).collect();
     let mut spread: BTreeMap<Combination, usize> = possible.iter().map(|combination| (*combination, 0)).collect();
     for case in existing(brief, Difficulty::Ambiguous) {
         let sets = case.expect.tools_acceptable.as_deref().unwrap_or_default();
-        if let Some(used) = combination_of(sets).and_then(|combination| spread.get_mut(&combination)) {
+        if let Some(used) = Combination::of(sets).and_then(|combination| spread.get_mut(&combination)) {
             *used += 1;
         }
     }
@@ -135,9 +136,21 @@ fn ambiguous(brief: &Brief, count: usize) -> Vec<Purpose> {
             }
             None => ring.take(&[], companions_of(combination, ring.len())),
         };
-        purposes.push(Purpose::Choice { combination, others });
+        purposes.push(Purpose::Choice { combination, others: without_whole(brief, combination, others) });
     }
     purposes
+}
+
+/// Leaves out a companion where sets that share no tool would name exactly a cluster, which belongs in one set.
+fn without_whole(brief: &Brief, combination: Combination, mut others: Vec<String>) -> Vec<String> {
+    let is_cluster = |others: &[String]| {
+        let members = with_ours(brief, others);
+        brief.clusters.iter().any(|cluster| cluster.iter().cloned().collect::<BTreeSet<_>>() == members)
+    };
+    if combination == Combination::Xor && others.len() > 2 && is_cluster(&others) {
+        others.pop();
+    }
+    others
 }
 
 /// Returns what the ambiguous cases have to name, what no case names yet first.
@@ -159,17 +172,6 @@ fn targets(brief: &Brief) -> VecDeque<Target> {
     round(1).chain(clusters).chain(again).collect()
 }
 
-/// Returns the combinations that a registry of so many tools allows. With one tool the only open question is whether
-/// it is called at all; two disjoint sets of which one has two tools take three.
-fn possible_combinations(tools: usize) -> Vec<Combination> {
-    let fits = |combination: &Combination| match combination {
-        Combination::AndOr | Combination::Nor => true,
-        Combination::Or => tools >= 2,
-        Combination::Xor | Combination::VariableDepth => tools >= 3,
-    };
-    Combination::ALL.into_iter().filter(fits).collect()
-}
-
 /// Returns how many other tools a combination names.
 fn companions_of(combination: Combination, others: usize) -> usize {
     let wanted = match combination {
@@ -179,28 +181,6 @@ fn companions_of(combination: Combination, others: usize) -> usize {
         Combination::Nor => 0,
     };
     wanted.min(others)
-}
-
-/// Returns how acceptable sets relate, where they do in one of the five ways.
-fn combination_of(sets: &[Vec<String>]) -> Option<Combination> {
-    let is_none = |set: &Vec<String>| set.is_empty() || set[0] == NO_TOOL;
-    let sets: Vec<BTreeSet<&String>> =
-        sets.iter().map(|set| if is_none(set) { BTreeSet::new() } else { set.iter().collect() }).collect();
-    let smallest = sets.iter().min_by_key(|set| set.len())?;
-    let largest = sets.iter().map(BTreeSet::len).max().unwrap_or_default();
-    if largest == 0 {
-        return Some(Combination::Nor);
-    }
-    let mut pairs =
-        sets.iter().enumerate().flat_map(|(at, left)| sets[at + 1..].iter().map(move |right| (left, right)));
-    if sets.len() > 1 && largest > smallest.len() && sets.iter().all(|set| smallest.is_subset(set)) {
-        let is_alone = smallest.len() < 2;
-        return Some(if is_alone { Combination::AndOr } else { Combination::VariableDepth });
-    }
-    if sets.len() > 1 && pairs.all(|(left, right)| left.is_disjoint(right)) {
-        return Some(if largest == 1 { Combination::Or } else { Combination::Xor });
-    }
-    None
 }
 
 /// Tries the four kinds in turn.

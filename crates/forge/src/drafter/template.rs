@@ -3,16 +3,26 @@
 //! A pattern knows nothing of the agent's world, so a person rewords what it drafts, and what it cannot know it says
 //! instead of making it up. The same request gives the same cases, and another attempt gives others.
 
+mod desk;
+mod frames;
+mod lexicon;
+mod parameters;
+mod phrasing;
+mod proof;
+mod sketch;
+
 use karat_core::case::NO_TOOL;
 use karat_core::port::Pending;
 use serde_json::Value;
 
+use self::desk::{Desk, base};
+use self::phrasing::{Speech, particulars};
+use self::sketch::Sketch;
 use super::catalogue::{Attempt, CONFLICT, EXPOSURE, SENSITIVE, attempts};
-use super::desk::Desk;
-use super::phrasing::{Speech, particulars};
-use super::sketch::Sketch;
-use super::{DraftError, Drafter, Request, frames};
-use crate::{Combination, Draft, EdgeKind, Origin, Purpose, Slot};
+use super::{DraftError, Drafter, Request};
+use crate::brief::asks_first as asks_first_of;
+use crate::rules::examine;
+use crate::{Combination, Draft, DraftFinding, EdgeKind, Origin, Purpose, Slot};
 
 /// What stands in an answer that hands on raw data.
 const RAW: [&str; 4] = ["fetchedAt", "\"tool\":", "undefined", "[object Object]"];
@@ -39,12 +49,21 @@ impl Drafter for TemplateDrafter {
 
 fn drafts(request: Request<'_>) -> Vec<Draft> {
     let mut desk = Desk::of(request.brief, request.so_far);
+    let mut others = request.so_far.to_vec();
     let mut drafts = Vec::with_capacity(request.slots.len());
     for slot in request.slots {
         let sketch = sketch(&desk, slot, request.attempt);
         desk.add_said(&sketch.message);
-        let case = Some(sketch.case(slot));
-        drafts.push(Draft { slot: slot.clone(), case, origin: Origin::Template, findings: sketch.findings });
+        let case = sketch.case(slot);
+        let mut findings = sketch.findings;
+        let found = examine(request.brief, slot, &case, &others);
+        // What the drafter says itself it says with what to do about it.
+        let is_new = |found: &DraftFinding| findings.iter().all(|own| own.rule != found.rule);
+        let found: Vec<DraftFinding> = found.into_iter().filter(is_new).collect();
+        findings.extend(found);
+        let draft = Draft { slot: slot.clone(), case: Some(case), origin: Origin::Template, findings };
+        others.extend(draft.read());
+        drafts.push(draft);
     }
     drafts
 }
@@ -64,14 +83,24 @@ fn sketch(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
 
 /// Fills what is asked of our tool into a frame.
 fn filled(frame: &str, ours: &Speech, turn: usize) -> String {
-    let errand = ours.errand(turn);
-    let filled = frame.replace("{A}", ours.thing(turn)).replace("{a}", errand).replace("{topic}", &ours.topic);
-    filled
+    // No text that is filled in looks like a mark: braces were taken out of all of them.
+    let begins_with_vowel = ours.topic.starts_with(['a', 'e', 'i', 'o', 'u']);
+    let frame = if begins_with_vowel {
+        frame.replace("A {topic}", "An {topic}").replace(" a {topic}", " an {topic}")
+    } else {
+        frame.to_owned()
+    };
+    frame.replace("{A}", ours.thing(turn)).replace("{a}", ours.errand(turn)).replace("{topic}", &ours.topic)
 }
 
-/// Adds that a person agrees, where the tool has to ask first: what is then to be called is not in doubt.
+/// Adds that a person agrees, where a tool has to ask first: what is then to be called is not in doubt.
 fn agreed(desk: &Desk<'_>, turn: usize, message: String) -> String {
-    if !desk.brief.is_write() {
+    agreed_to(desk, &[], turn, message)
+}
+
+fn agreed_to(desk: &Desk<'_>, others: &[String], turn: usize, message: String) -> String {
+    let mut tools = others.iter().filter_map(|name| desk.brief.registry.tool(name)).chain([&desk.brief.tool]);
+    if !tools.any(asks_first_of) {
         return message;
     }
     format!("{} {}", ended(&message), frames::AGREED[turn % frames::AGREED.len()])
@@ -90,7 +119,7 @@ fn golden(desk: &Desk<'_>, sketch: Sketch) -> Sketch {
 }
 
 fn trigger(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketch {
-    let turn = desk.base(slot, attempt);
+    let turn = base(slot, attempt);
     let mut message = agreed(desk, turn, phrase.trim().to_owned());
     if attempt > 0 {
         message = format!("{} {}", ended(&message), frames::TAILS[turn % frames::TAILS.len()]);
@@ -105,7 +134,7 @@ fn rephrasing(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketc
     let (_, message) = desk.choose(slot, attempt, frames::REPHRASED.len(), |place, turn| {
         filled(frames::REPHRASED[place], &ours, turn).replace("{particulars}", &special)
     });
-    let turn = desk.base(slot, attempt);
+    let turn = base(slot, attempt);
     let sketch = Sketch::new(format!("rephrasing — {} in other words", desk.brief.tool.name), message);
     let mut sketch = sketch.with_argument(desk.brief, turn);
     sketch.message = agreed(desk, turn, sketch.message);
@@ -116,7 +145,7 @@ fn no_leak(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
     let ours = desk.ours();
     let (_, message) =
         desk.choose(slot, attempt, frames::PLAIN.len(), |place, turn| filled(frames::PLAIN[place], &ours, turn));
-    let message = agreed(desk, desk.base(slot, attempt), message);
+    let message = agreed(desk, base(slot, attempt), message);
     let what = format!("no JSON leak — the answer of {} is plain words", desk.brief.tool.name);
     let mut sketch = golden(desk, Sketch::new(what, message));
     sketch.not_contains.extend(RAW.map(str::to_owned));
@@ -144,7 +173,7 @@ fn disambiguation(desk: &Desk<'_>, slot: &Slot, attempt: u32, other: &str) -> Sk
     let (_, message) = desk.choose(slot, attempt, frames::APART.len(), |place, turn| {
         filled(frames::APART[place], &ours, turn).replace("{b}", theirs.thing(turn))
     });
-    let message = agreed(desk, desk.base(slot, attempt), message);
+    let message = agreed(desk, base(slot, attempt), message);
     let what = format!("disambiguation — {}, not {other}", desk.brief.tool.name);
     golden(desk, Sketch::new(what, message))
 }
@@ -166,12 +195,13 @@ fn together(desk: &Desk<'_>, slot: &Slot, attempt: u32, tools: &[String]) -> Ske
     let (_, message) = desk.choose(slot, attempt, frames::TOGETHER.len(), |place, turn| {
         let things = others.iter().enumerate().map(|(offset, other)| other.thing(turn + offset));
         let items: Vec<&str> = [ours.errand(turn)].into_iter().chain(things).collect();
-        frames::TOGETHER[place].replace("{list}", &listed(&items))
+        let message = frames::TOGETHER[place].replace("{list}", &listed(&items));
+        agreed_to(desk, tools, turn, message)
     });
     let what = format!("straightforward — {} together", listed_names(tools));
     let mut sketch = Sketch::new(what, message);
-    let turn = desk.base(slot, attempt);
-    if turn % ARGUMENTS_EVERY == 0 {
+    let turn = base(slot, attempt);
+    if turn.is_multiple_of(ARGUMENTS_EVERY) {
         sketch = sketch.with_argument(brief, turn / ARGUMENTS_EVERY);
     }
     sketch.called = Some(tools.to_vec());
@@ -191,18 +221,17 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
     let frames: &[&str] = match combination {
         Combination::Nor => &frames::NOTHING,
         _ if others.is_empty() => &frames::PERHAPS,
-        Combination::Or => &frames::EITHER,
-        Combination::AndOr => &frames::OPTIONAL,
         Combination::Xor if others.len() > 1 => &frames::EXCLUSIVE,
-        Combination::Xor => &frames::EITHER,
+        Combination::Or | Combination::Xor => &frames::EITHER,
         Combination::VariableDepth if others.len() > 1 => &frames::DEPTH,
-        Combination::VariableDepth => &frames::OPTIONAL,
+        Combination::AndOr | Combination::VariableDepth => &frames::OPTIONAL,
     };
     let (_, message) = desk.choose(slot, attempt, frames.len(), |place, turn| {
         let things: Vec<&str> = speeches.iter().enumerate().map(|(offset, other)| other.thing(turn + offset)).collect();
-        with_others(&filled(frames[place], &ours, turn), combination, &things)
+        let message = with_others(&filled(frames[place], &ours, turn), combination, &things);
+        if others.is_empty() { message } else { agreed_to(desk, others, turn, message) }
     });
-    let what = format!("ambiguous ({}) — {}", shape_name(combination), choice_names(desk, combination, others));
+    let what = format!("ambiguous ({}) — {}", combination.name(), choice_names(desk, combination, others));
     let mut sketch = Sketch::new(what, message);
     sketch.acceptable = Some(acceptable(&desk.brief.tool.name, combination, others));
     if combination == Combination::Nor {
@@ -243,16 +272,6 @@ fn acceptable(ours: &str, combination: Combination, others: &[String]) -> Vec<Ve
         (Combination::Xor, [rival]) => vec![alone, vec![rival.clone()]],
         (Combination::VariableDepth, [second, _, ..]) => vec![with(std::slice::from_ref(second)), with(others)],
         (Combination::AndOr | Combination::VariableDepth, others) => vec![with(&[]), with(others)],
-    }
-}
-
-fn shape_name(combination: Combination) -> &'static str {
-    match combination {
-        Combination::Or => "OR",
-        Combination::AndOr => "AND/OR",
-        Combination::Xor => "XOR",
-        Combination::VariableDepth => "variable depth",
-        Combination::Nor => "NOR",
     }
 }
 

@@ -279,8 +279,8 @@ fn spoken(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(list) if list.iter().any(|one| one.get("role").is_some()) => {
-            let own = list.iter().filter(|one| matches!(role(one), Some("assistant" | "ai" | "model")));
-            own.last().map_or_else(String::new, spoken)
+            let mut own = list.iter().filter(|one| matches!(role(one), Some("assistant" | "ai" | "model")));
+            own.next_back().map_or_else(String::new, spoken)
         }
         // The parts of one message: texts, beside images, calls and their results.
         Value::Array(parts) => {

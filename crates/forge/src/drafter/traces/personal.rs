@@ -21,7 +21,7 @@ pub(super) fn found(text: &str) -> Option<&'static str> {
         return Some("a key or a token");
     }
     let numbers = numbers(text);
-    if numbers.iter().any(|number| number.is_card()) {
+    if numbers.iter().any(Number::is_card) {
         return Some("a card's number");
     }
     numbers.iter().any(|number| number.international).then_some("a telephone number")
@@ -56,7 +56,7 @@ impl Number {
         let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
         let digits = self.digits.iter().rev().map(|digit| u32::from(digit - b'0')).enumerate();
         let sum: u32 = digits.map(|(at, digit)| if at % 2 == 1 { doubled(digit) } else { digit }).sum();
-        CARD_DIGITS.contains(&self.digits.len()) && sum % 10 == 0 && sum > 0
+        CARD_DIGITS.contains(&self.digits.len()) && sum.is_multiple_of(10) && sum > 0
     }
 }
 

@@ -171,8 +171,8 @@ mod tests {
         }
     }
 
-    fn chosen(observed: &Observed, rarity: &Rarity, seed: Option<Value>, most: usize) -> Vec<String> {
-        let seeds = Seeds::of(seed.as_ref());
+    fn chosen(observed: &Observed, rarity: &Rarity, seed: Option<&Value>, most: usize) -> Vec<String> {
+        let seeds = Seeds::of(seed);
         choose(observed, rarity, &seeds, most).into_iter().map(|proof| proof.text).collect()
     }
 
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(chosen(&one, &Rarity::default(), None, 9), ["partly cloudy", "18"]);
         // What the project has fixed is not volatile, and comes first.
         let seed = json!({"day": "2024-05-15"});
-        assert_eq!(chosen(&one, &Rarity::default(), Some(seed), 9), ["2024-05-15", "partly cloudy", "18"]);
+        assert_eq!(chosen(&one, &Rarity::default(), Some(&seed), 9), ["2024-05-15", "partly cloudy", "18"]);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl<'b> Desk<'b> {
         frames: usize,
         make: impl Fn(usize, usize) -> String,
     ) -> (usize, String) {
-        let base = self.base(slot, attempt);
+        let base = base(slot, attempt);
         let mut best: Option<(f64, usize, String)> = None;
         for step in 0..frames * ROUNDS {
             let (place, round) = ((base + step) % frames, step / frames);
@@ -94,18 +94,18 @@ impl<'b> Desk<'b> {
         best.map(|(_, place, message)| (place, message)).unwrap_or_default()
     }
 
-    /// Returns where to begin among frames: elsewhere for each slot and each attempt.
-    pub(super) fn base(&self, slot: &Slot, attempt: u32) -> usize {
-        let number = slot.id.rsplit('-').next().and_then(|digits| digits.parse::<usize>().ok()).unwrap_or_default();
-        let attempt = usize::try_from(attempt).unwrap_or_default();
-        (number % 1_000_000) + STEP * (attempt % 1_000_000)
-    }
-
     /// Returns the greatest share of words that a message has in common with one that was said.
     fn alike(&self, message: &str) -> f64 {
         let words = similarity::words(message);
         self.said.iter().map(|said| shared(said, &words)).fold(0.0, f64::max)
     }
+}
+
+/// Returns where to begin among frames: elsewhere for each slot and each attempt.
+pub(super) fn base(slot: &Slot, attempt: u32) -> usize {
+    let number = slot.id.rsplit('-').next().and_then(|digits| digits.parse::<usize>().ok()).unwrap_or_default();
+    let attempt = usize::try_from(attempt).unwrap_or_default();
+    (number % 1_000_000) + STEP * (attempt % 1_000_000)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no message has so many words")]

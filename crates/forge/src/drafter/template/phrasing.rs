@@ -6,238 +6,11 @@ use karat_core::contract;
 use karat_core::registry::Tool;
 use karat_core::similarity;
 
+use super::lexicon::{DOING_VERBS, EMPTY_WORDS, FETCHING_VERBS, PEOPLE, READING_VERBS, SENTENCE_STARTS, WISHES};
+
 /// The most words of what is asked; what is longer is cut where a thought ends.
 const MOST_WORDS: usize = 14;
 const MOST_LETTERS: usize = 110;
-
-/// Names of tools begin with these where the rest of the name says what is read.
-const READING_VERBS: [&str; 19] = [
-    "check", "describe", "display", "fetch", "find", "get", "give", "list", "load", "look", "lookup", "provide",
-    "query", "read", "retrieve", "return", "search", "show", "view",
-];
-
-/// Names of tools begin with these where something is done.
-const DOING_VERBS: [&str; 45] = [
-    "add",
-    "analyze",
-    "approve",
-    "assign",
-    "book",
-    "calculate",
-    "cancel",
-    "change",
-    "close",
-    "compare",
-    "compute",
-    "convert",
-    "create",
-    "delete",
-    "disable",
-    "download",
-    "edit",
-    "enable",
-    "execute",
-    "export",
-    "generate",
-    "import",
-    "make",
-    "move",
-    "open",
-    "pay",
-    "place",
-    "post",
-    "refund",
-    "reject",
-    "remove",
-    "reserve",
-    "run",
-    "schedule",
-    "send",
-    "set",
-    "start",
-    "stop",
-    "submit",
-    "summarize",
-    "transfer",
-    "translate",
-    "update",
-    "upload",
-    "write",
-];
-
-/// Verbs of descriptions that only say that something comes back, so that its object is what is asked for.
-const FETCHING_VERBS: [&str; 10] =
-    ["display", "fetch", "get", "give", "list", "provide", "read", "retrieve", "return", "show"];
-
-/// Words with which a sentence begins in lower case when it stands within another.
-const SENTENCE_STARTS: [&str; 62] = [
-    "a",
-    "add",
-    "am",
-    "an",
-    "any",
-    "are",
-    "book",
-    "calculate",
-    "can",
-    "cancel",
-    "change",
-    "check",
-    "compare",
-    "convert",
-    "could",
-    "create",
-    "delete",
-    "did",
-    "do",
-    "does",
-    "fetch",
-    "find",
-    "get",
-    "give",
-    "has",
-    "have",
-    "how",
-    "in",
-    "is",
-    "list",
-    "look",
-    "make",
-    "my",
-    "open",
-    "order",
-    "please",
-    "pull",
-    "put",
-    "read",
-    "remove",
-    "run",
-    "schedule",
-    "search",
-    "send",
-    "set",
-    "should",
-    "show",
-    "start",
-    "summarize",
-    "tell",
-    "the",
-    "turn",
-    "update",
-    "what",
-    "what's",
-    "when",
-    "where",
-    "which",
-    "who",
-    "why",
-    "will",
-    "would",
-];
-
-/// Who wants something, at the beginning of a condition.
-const PEOPLE: [&str; 15] = [
-    "the user ",
-    "the customer ",
-    "the caller ",
-    "the person ",
-    "the agent ",
-    "a user ",
-    "a customer ",
-    "a person ",
-    "users ",
-    "customers ",
-    "someone ",
-    "somebody ",
-    "people ",
-    "you ",
-    "they ",
-];
-
-/// What they do, and what is left is what they want; the longer ones first. Behind "to" is what is to be done.
-const WISHES: [&str; 33] = [
-    "is asking about ",
-    "is asking for ",
-    "is looking for ",
-    "are looking for ",
-    "wants to know about ",
-    "want to know about ",
-    "needs to know about ",
-    "need to know about ",
-    "wants to know ",
-    "want to know ",
-    "needs to know ",
-    "need to know ",
-    "wants to see ",
-    "want to see ",
-    "explicitly asks to ",
-    "would like to ",
-    "would like ",
-    "asks about ",
-    "ask about ",
-    "asks for ",
-    "ask for ",
-    "asks to ",
-    "ask to ",
-    "wants to ",
-    "want to ",
-    "needs to ",
-    "need to ",
-    "requests ",
-    "mentions ",
-    "needs ",
-    "need ",
-    "wants ",
-    "asks ",
-];
-
-/// Words of names and descriptions that say nothing about what a tool is for.
-const EMPTY_WORDS: [&str; 44] = [
-    "about",
-    "all",
-    "already",
-    "based",
-    "call",
-    "check",
-    "create",
-    "current",
-    "data",
-    "delete",
-    "detail",
-    "exact",
-    "existing",
-    "fetch",
-    "find",
-    "get",
-    "given",
-    "how",
-    "information",
-    "know",
-    "like",
-    "list",
-    "look",
-    "more",
-    "name",
-    "new",
-    "please",
-    "read",
-    "result",
-    "retrieve",
-    "search",
-    "set",
-    "show",
-    "single",
-    "some",
-    "specific",
-    "tell",
-    "update",
-    "value",
-    "what",
-    "where",
-    "which",
-    "who",
-    "why",
-];
 
 /// What is known of how people speak of a tool.
 pub(super) struct Speech {
@@ -298,11 +71,11 @@ pub(super) fn topic(name: &str) -> String {
     if words.is_empty() { "this tool".to_owned() } else { words.join(" ") }
 }
 
-/// Returns what is asked of a tool, by its name: "the weather", "creating ticket".
+/// Returns what is asked of a tool, by its name: "the weather", "creating the ticket".
 fn named_thing(name: &str) -> String {
     match name_words(name).split_first() {
         Some((verb, rest)) if !rest.is_empty() && DOING_VERBS.contains(&verb.as_str()) => {
-            format!("{} {}", doing(verb), rest.join(" "))
+            format!("{} the {}", doing(verb), rest.join(" "))
         }
         _ => format!("the {}", topic(name)),
     }
@@ -357,12 +130,26 @@ fn wish(condition: &str) -> Option<String> {
     Some(if is_deed { done(&rest) } else { rest })
 }
 
-/// Returns a wish as a whole where it is short, and its parts where it names several things.
+/// Returns a wish as a whole where it is one, and its parts where it names several things.
 fn parts(wish: &str) -> Vec<String> {
-    let pieces: Vec<&str> = wish.split([',', ';']).flat_map(|piece| piece.split(" or ")).map(str::trim).collect();
-    let pieces = pieces.iter().map(|piece| piece.trim_start_matches("or ").trim_start_matches("and ").trim());
-    let pieces = pieces.filter(|piece| piece.split(' ').count() > 1).map(str::to_owned);
-    std::iter::once(wish.to_owned()).filter(|wish| wish.split(' ').count() <= MOST_WORDS).chain(pieces).collect()
+    let mut parts = Vec::new();
+    let mut is_one = !wish.contains([',', ';']);
+    for piece in wish.split([',', ';']).flat_map(|piece| piece.split(" or ")) {
+        let piece = piece.trim().trim_start_matches("or ").trim_start_matches("and ").trim();
+        // "asks about the weather, or wants a summary"
+        let wanted = WISHES.iter().find_map(|wish| piece.strip_prefix(wish).map(|rest| (wish, rest)));
+        let part = match wanted {
+            Some((wish, rest)) if wish.ends_with(" to ") => done(rest),
+            Some((_, rest)) => rest.to_owned(),
+            None => piece.to_owned(),
+        };
+        is_one &= wanted.is_none();
+        if part.split(' ').count() > 1 {
+            parts.push(part);
+        }
+    }
+    let whole = is_one.then(|| wish.to_owned()).filter(|wish| wish.split(' ').count() <= MOST_WORDS);
+    whole.into_iter().chain(parts).collect()
 }
 
 /// Returns what a tool does as a thing: "Fetches the weather" is "the weather".
@@ -428,8 +215,9 @@ fn cut(text: &str) -> String {
     if is_short(text) {
         return text.to_owned();
     }
-    let ends = text.match_indices([',', ';', ':', '(', '\u{2014}', '.', '?', '!']).map(|(at, _)| text[..at].trim_end());
-    let thought = ends.filter(|part| part.split(' ').count() > 2 && is_short(part)).last();
+    let mut ends =
+        text.match_indices([',', ';', ':', '(', '\u{2014}', '.', '?', '!']).map(|(at, _)| text[..at].trim_end());
+    let thought = ends.rfind(|part| part.split(' ').count() > 2 && is_short(part));
     if let Some(thought) = thought {
         return thought.to_owned();
     }
@@ -449,8 +237,12 @@ fn synonyms(tool: &Tool, triggers: &[String]) -> Vec<String> {
     let action = contract::action(tool).map(clean).unwrap_or_default();
     // The first word of what a tool does is a verb, which no answer repeats.
     let objects = action.split_once(' ').map_or("", |(_, rest)| rest);
-    let wish = contract::condition(tool).map(clean).and_then(|condition| wish(&condition)).unwrap_or_default();
-    let said = triggers.iter().map(|phrase| clean(phrase)).collect::<Vec<_>>().join(" ");
+    let wish = contract::condition(tool).map(clean).and_then(|condition| wish(&condition));
+    let wish = wish.map(|wish| parts(&wish).join(" ")).unwrap_or_default();
+    // What is special in a phrase is no word for what it is about.
+    let is_common = |word: &&str| word.starts_with(char::is_lowercase);
+    let said: Vec<String> = triggers.iter().map(|phrase| clean(phrase)).collect();
+    let said = said.iter().flat_map(|phrase| phrase.split(' ')).filter(is_common).collect::<Vec<_>>().join(" ");
     let mut synonyms: Vec<String> = Vec::new();
     for piece in [topic.as_str(), objects, &wish, &said].into_iter().flat_map(|text| text.split(' ')) {
         for word in similarity::words(piece) {
@@ -490,4 +282,65 @@ pub(super) fn particulars(phrase: &str) -> Vec<String> {
         runs = is_special && word.ends_with(bare);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn tool(name: &str, description: &str) -> Tool {
+        Tool { name: name.to_owned(), description: Some(description.to_owned()), ..Tool::default() }
+    }
+
+    #[rstest]
+    #[case("get_weather", "weather", "the weather")]
+    #[case("getWeatherForecast", "weather forecast", "the weather forecast")]
+    #[case("create-ticket", "ticket", "creating the ticket")]
+    #[case("search", "search", "the search")]
+    #[case("portfolio_summary", "portfolio summary", "the portfolio summary")]
+    #[case("__", "this tool", "the this tool")]
+    fn names_are_read(#[case] name: &str, #[case] about: &str, #[case] thing: &str) {
+        assert_eq!((topic(name).as_str(), named_thing(name).as_str()), (about, thing));
+    }
+
+    #[rstest]
+    #[case("Fetches the weather of a city. Use when the user asks about current conditions.", &["current conditions", "the weather of a city"])]
+    #[case("Books a table. Use when the user wants to reserve a table, or asks for a seat outside.", &["reserving a table", "a seat outside", "booking a table"])]
+    #[case("Looks up their orders. Use when a customer needs their order status.", &["my order status", "their orders"])]
+    #[case("Runs a query. Use when someone wants to know whether it works.", &["whether it works", "running a query"])]
+    #[case("Applies a patch. Use for hot fixes.", &["applying a patch"])]
+    #[case("获取天气。当用户询问时使用。", &[])]
+    fn descriptions_are_read(#[case] description: &str, #[case] expected: &[&str]) {
+        let speech = Speech::of(&tool("x", description), &[]);
+        let described: Vec<&str> = speech.things.iter().map(String::as_str).filter(|thing| *thing != "the x").collect();
+        assert_eq!(described, expected);
+    }
+
+    #[rstest]
+    #[case("What's the weather in New York today?", &["New York"])]
+    #[case("Cancel order 4711, please", &["4711"])]
+    #[case("Paris or London's hotels?", &["London"])]
+    #[case("what am I doing", &[])]
+    fn what_is_special_is_kept(#[case] phrase: &str, #[case] expected: &[&str]) {
+        assert_eq!(particulars(phrase), expected);
+    }
+
+    #[test]
+    fn phrases_begin_small_within_a_sentence_unless_they_are_names() {
+        assert_eq!(within("What's new?"), "what's new");
+        assert_eq!(within("Paris weather!"), "Paris weather");
+        assert_eq!(within("I want out"), "I want out");
+    }
+
+    #[test]
+    fn synonyms_are_no_parts_of_each_other_and_no_names() {
+        let weather = tool("get_weather", "Fetches the weatherly conditions of cities. Use when asked.");
+        assert_eq!(
+            synonyms(&weather, &["Is it windy in Paris?".to_owned()]),
+            ["weather", "condition", "city", "windy"]
+        );
+        assert_eq!(synonyms(&tool("get_weather", ""), &[]), [""; 0]);
+    }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::parameters::Argument;
 use super::proof::Proof;
+use crate::rules::DraftRule;
 use crate::{Brief, DraftFinding, Slot};
 
 /// How an answer gives up.
@@ -60,19 +61,16 @@ impl Sketch {
 
     /// Asks for values of the seed manifest, and says where there are none or where they are guessed.
     pub(super) fn with_proof(mut self, brief: &Brief) -> Self {
-        match Proof::of(&brief.tool, &brief.sources, &self.message) {
-            Some(proof) => {
-                if !proof.is_certain {
-                    let message = "these values were found in the seed manifest by their names only: check that an \
-                                   answer to this message holds them";
-                    self.findings.push(DraftFinding::warning("/expect/responseContains", message));
-                }
-                self.contains = proof.values;
+        if let Some(proof) = Proof::of(&brief.tool, &brief.sources, &self.message) {
+            if !proof.is_certain {
+                let message = "these values were found in the seed manifest by their names only: check that an answer \
+                               to this message holds them";
+                self.findings.push(DraftFinding::warning("/expect/responseContains", message));
             }
-            None => {
-                let message = "no proof values: add what only the tool can know";
-                self.findings.push(DraftFinding::warning("/expect", message));
-            }
+            self.contains = proof.values;
+        } else {
+            let message = "no proof values: add what only the tool can know";
+            self.findings.push(DraftFinding::warning("/expect", message).of(DraftRule::FewProofValues));
         }
         self
     }
