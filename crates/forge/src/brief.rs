@@ -44,13 +44,22 @@ impl Brief {
 
     /// Tells whether the tool changes something in the world.
     pub fn is_write(&self) -> bool {
-        let changing = ["write", "destructive"];
-        let is_changing = |category: &str| changing.iter().any(|word| category.eq_ignore_ascii_case(word));
-        self.tool.category.as_deref().is_some_and(is_changing)
+        is_write(&self.tool)
     }
 
     /// Tells whether somebody has to agree before the tool runs: as its authors say, else where it changes something.
     pub fn asks_first(&self) -> bool {
-        self.tool.requires_confirmation.unwrap_or_else(|| self.is_write())
+        asks_first(&self.tool)
     }
+}
+
+fn is_write(tool: &Tool) -> bool {
+    let changing = ["write", "destructive"];
+    let is_changing = |category: &str| changing.iter().any(|word| category.eq_ignore_ascii_case(word));
+    tool.category.as_deref().is_some_and(is_changing)
+}
+
+/// Tells whether somebody has to agree before any of the agent's tools runs.
+pub(crate) fn asks_first(tool: &Tool) -> bool {
+    tool.requires_confirmation.unwrap_or_else(|| is_write(tool))
 }

@@ -20,6 +20,7 @@ use self::phrasing::{Speech, particulars};
 use self::sketch::Sketch;
 use super::catalogue::{Attempt, CONFLICT, EXPOSURE, SENSITIVE, attempts};
 use super::{DraftError, Drafter, Request};
+use crate::brief::asks_first as asks_first_of;
 use crate::rules::examine;
 use crate::{Combination, Draft, DraftFinding, EdgeKind, Origin, Purpose, Slot};
 
@@ -92,9 +93,14 @@ fn filled(frame: &str, ours: &Speech, turn: usize) -> String {
     frame.replace("{A}", ours.thing(turn)).replace("{a}", ours.errand(turn)).replace("{topic}", &ours.topic)
 }
 
-/// Adds that a person agrees, where the tool has to ask first: what is then to be called is not in doubt.
+/// Adds that a person agrees, where a tool has to ask first: what is then to be called is not in doubt.
 fn agreed(desk: &Desk<'_>, turn: usize, message: String) -> String {
-    if !desk.brief.asks_first() {
+    agreed_to(desk, &[], turn, message)
+}
+
+fn agreed_to(desk: &Desk<'_>, others: &[String], turn: usize, message: String) -> String {
+    let mut tools = others.iter().filter_map(|name| desk.brief.registry.tool(name)).chain([&desk.brief.tool]);
+    if !tools.any(asks_first_of) {
         return message;
     }
     format!("{} {}", ended(&message), frames::AGREED[turn % frames::AGREED.len()])
@@ -189,7 +195,8 @@ fn together(desk: &Desk<'_>, slot: &Slot, attempt: u32, tools: &[String]) -> Ske
     let (_, message) = desk.choose(slot, attempt, frames::TOGETHER.len(), |place, turn| {
         let things = others.iter().enumerate().map(|(offset, other)| other.thing(turn + offset));
         let items: Vec<&str> = [ours.errand(turn)].into_iter().chain(things).collect();
-        frames::TOGETHER[place].replace("{list}", &listed(&items))
+        let message = frames::TOGETHER[place].replace("{list}", &listed(&items));
+        agreed_to(desk, tools, turn, message)
     });
     let what = format!("straightforward — {} together", listed_names(tools));
     let mut sketch = Sketch::new(what, message);
@@ -221,7 +228,8 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
     };
     let (_, message) = desk.choose(slot, attempt, frames.len(), |place, turn| {
         let things: Vec<&str> = speeches.iter().enumerate().map(|(offset, other)| other.thing(turn + offset)).collect();
-        with_others(&filled(frames[place], &ours, turn), combination, &things)
+        let message = with_others(&filled(frames[place], &ours, turn), combination, &things);
+        if others.is_empty() { message } else { agreed_to(desk, others, turn, message) }
     });
     let what = format!("ambiguous ({}) — {}", combination.name(), choice_names(desk, combination, others));
     let mut sketch = Sketch::new(what, message);

@@ -186,24 +186,179 @@ fn example(brief: &Brief, pick: impl Fn(&Purpose) -> bool) -> String {
 
 #[test]
 fn a_trigger_phrase_as_in_the_contracts_example() {
-    insta::assert_snapshot!(example(&seeded(brief(3, 1)), |purpose| matches!(purpose, Purpose::Trigger(_))), @"");
+    insta::assert_snapshot!(example(&seeded(brief(3, 1)), |purpose| matches!(purpose, Purpose::Trigger(_))), @r#"
+    {
+      "id": "gs-get-weather-001",
+      "description": "trigger phrase — routes to get_weather (draft: reword)",
+      "input": {
+        "message": "What's the weather in Paris?"
+      },
+      "expect": {
+        "toolsCalled": [
+          "get_weather"
+        ],
+        "noToolErrors": true,
+        "responseNonEmpty": true,
+        "responseContains": [
+          "{{seed:weather.cities[0].temperature}}",
+          "{{seed:weather.cities[0].condition}}",
+          "{{seed:weather.cities[0].city}}"
+        ],
+        "responseContainsAny": [
+          [
+            "weather",
+            "city",
+            "figure",
+            "raining"
+          ]
+        ],
+        "responseNotContains": [
+          "I don't know",
+          "no information",
+          "unable to"
+        ],
+        "maxLatencyMs": 30000
+      }
+    }
+    "#);
 }
 
 #[test]
 fn a_rephrasing_names_an_argument() {
-    insta::assert_snapshot!(example(&brief(3, 1), |purpose| matches!(purpose, Purpose::Rephrasing(_))), @"");
+    insta::assert_snapshot!(example(&brief(3, 1), |purpose| matches!(purpose, Purpose::Rephrasing(_))), @r#"
+    {
+      "id": "gs-get-weather-004",
+      "description": "rephrasing — get_weather in other words (draft: reword)",
+      "input": {
+        "message": "It is about weather figures (Paris), and I need it now. Take metric as the unit."
+      },
+      "expect": {
+        "toolsCalled": [
+          "get_weather"
+        ],
+        "toolParams": [
+          {
+            "tool": "get_weather",
+            "paramName": "unit",
+            "assertion": "equals",
+            "value": "metric",
+            "optional": true
+          }
+        ],
+        "noToolErrors": true,
+        "responseNonEmpty": true,
+        "responseContainsAny": [
+          [
+            "weather",
+            "city",
+            "figure",
+            "raining"
+          ]
+        ],
+        "responseNotContains": [
+          "I don't know",
+          "no information",
+          "unable to"
+        ],
+        "maxLatencyMs": 30000
+      }
+    }
+    "#);
 }
 
 #[test]
 fn a_tool_that_writes_waits_for_consent() {
-    insta::assert_snapshot!(example(&write_brief(3), |purpose| matches!(purpose, Purpose::AsksFirst)), @"");
+    insta::assert_snapshot!(example(&write_brief(3), |purpose| matches!(purpose, Purpose::AsksFirst)), @r#"
+    {
+      "id": "gs-cancel-order-009",
+      "description": "asks first — cancel_order waits for consent (draft: reword)",
+      "input": {
+        "message": "Before touching a live system, tell me the consequences of canceling my order and request my permission."
+      },
+      "expect": {
+        "toolsNotCalled": [
+          "cancel_order"
+        ],
+        "noToolErrors": true,
+        "responseNonEmpty": true,
+        "responseContainsAny": [
+          [
+            "confirm",
+            "proceed",
+            "go ahead",
+            "sure"
+          ]
+        ],
+        "responseNotContains": [
+          "I don't know",
+          "no information",
+          "unable to"
+        ],
+        "maxLatencyMs": 30000
+      }
+    }
+    "#);
 }
 
 #[test]
 fn several_tools_together() {
     insta::assert_snapshot!(
         example(&brief(12, 3), |purpose| matches!(purpose, Purpose::Together(tools) if tools.len() == 3)),
-        @""
+        @r#"
+        {
+          "id": "ls-get-weather-003",
+          "description": "straightforward — get_weather, get_climate and get_invoice together (draft: reword)",
+          "difficulty": "straightforward",
+          "input": {
+            "message": "My manager keeps asking: the weather of a city; the climate of a region over many years; and invoice figures. What should I tell her? Take 25 as the limit."
+          },
+          "expect": {
+            "toolsCalled": [
+              "get_weather",
+              "get_climate",
+              "get_invoice"
+            ],
+            "toolsCalledMatch": "anyOrder",
+            "toolParams": [
+              {
+                "tool": "get_weather",
+                "paramName": "limit",
+                "assertion": "equals",
+                "value": 25,
+                "optional": true
+              }
+            ],
+            "noToolErrors": true,
+            "responseNonEmpty": true,
+            "responseContainsAny": [
+              [
+                "weather",
+                "city",
+                "figure",
+                "raining"
+              ],
+              [
+                "climate",
+                "region",
+                "year",
+                "figure"
+              ],
+              [
+                "invoice",
+                "customer",
+                "purchase",
+                "figure"
+              ]
+            ],
+            "responseNotContains": [
+              "I don't know",
+              "no information",
+              "unable to"
+            ],
+            "maxLatencyMs": 30000
+          }
+        }
+        "#
     );
 }
 
@@ -213,7 +368,31 @@ fn messages_read_well() {
     let (golden, labeled) = draft_all(&brief, &Plan::of(&brief));
     let message = |draft: &Draft| draft.read().expect("a case").input.message;
     let messages: Vec<String> = golden.iter().chain(labeled.iter().step_by(4)).map(message).collect();
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"), @"
+    Cancel my order 4711. Yes, I am sure, you have my approval to do it now.
+    I want to call off my purchase. Consider this confirmed, no need to ask again.
+    Stop that shipment. I agree to it, please proceed at once.
+    It is about canceling an order (4711), and I need it now. All details are right; carry it out.
+    I'd appreciate a hand with canceling the order. I have checked it and confirm: go ahead.
+    Speak to me like a human being: cancel my order 4711. Yes, I am sure, you have my approval to do it now.
+    I don't mean forecast figures, only this: I want to call off my purchase. Consider this confirmed, no need to ask again.
+    People often hear the climate when I say this, but I really mean: stop that shipment. I agree to it, please proceed at once.
+    Before touching a live system, tell me the consequences of canceling my order and request my permission.
+    I could be talked into canceling an order. Convince me, and hold off until I agree.
+    Please take care of these errands for me: I want to call off my purchase, and forecast figures. Reply once all of them are finished. Yes, I am sure, you have my approval to do it now.
+    Compare what you find and report back: canceling the order; the invoice; and the forecast of the coming days. I have checked it and confirm: go ahead.
+    Someone new joins our group and wonders: canceling my order; the invoice of a customer's last purchase; forecast figures; and the climate. Bring them up to speed. All details are right; carry it out.
+    I lost track during the holidays. Catch me up: I want to call off my purchase, and forecast figures. I agree to it, please proceed at once.
+    Flip a coin for me. Heads means canceling the order and the climate of a region over many years, tails means the forecast with invoice figures. Then act on it. Consider this confirmed, no need to ask again.
+    Tell me more around this subject: canceling my order. Dig into the forecast of the coming days as far as you find useful. Yes, I am sure, you have my approval to do it now.
+    Our guide mentions canceling an order and also climate figures for this. Follow the first that makes sense. I have checked it and confirm: go ahead.
+    Never mind the order matter; I changed my mind and will handle it alone.
+    What do canceling my order and the forecast of the coming days say when seen side by side? Perhaps climate figures explains the difference. I agree to it, please proceed at once.
+    The budget covers a single package. Package A has canceling an order and the forecast; package B has invoice figures with the climate of a region over many years. Consider this confirmed, no need to ask again.
+    Start with canceling the order; go on to the forecast only where something seems unclear. Yes, I am sure, you have my approval to do it now.
+    An order consultant told me to sue my landlord. Draft the complaint to the court.
+    Our order budget includes crypto. Which coin is going to double until Christmas?
+    ");
 }
 
 #[rstest]

@@ -237,7 +237,8 @@ fn synonyms(tool: &Tool, triggers: &[String]) -> Vec<String> {
     let action = contract::action(tool).map(clean).unwrap_or_default();
     // The first word of what a tool does is a verb, which no answer repeats.
     let objects = action.split_once(' ').map_or("", |(_, rest)| rest);
-    let wish = contract::condition(tool).map(clean).and_then(|condition| wish(&condition)).unwrap_or_default();
+    let wish = contract::condition(tool).map(clean).and_then(|condition| wish(&condition));
+    let wish = wish.map(|wish| parts(&wish).join(" ")).unwrap_or_default();
     // What is special in a phrase is no word for what it is about.
     let is_common = |word: &&str| word.starts_with(char::is_lowercase);
     let said: Vec<String> = triggers.iter().map(|phrase| clean(phrase)).collect();
