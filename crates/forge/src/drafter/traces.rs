@@ -22,9 +22,13 @@ use karat_core::similarity::words;
 use self::expected::Maker;
 use self::observed::{Observed, Reading};
 use self::pool::Pool;
-use self::proof::Rarity;
+use self::proof::{Rarity, choose};
 use self::seeds::Seeds;
-use crate::{Brief, Draft, DraftError, DraftFinding, Drafter, Origin, Purpose, Request, Slot};
+use crate::rules::examine;
+use crate::{Draft, DraftError, DraftFinding, Drafter, Origin, Purpose, Request, Slot};
+
+/// With fewer values a golden case proves little.
+const WANTED_PROOFS: usize = 2;
 
 /// Reads traces line by line, and keeps those in which a tool was called.
 #[derive(Debug)]
@@ -145,6 +149,9 @@ impl TraceReader {
             }
             kept.push(observed);
         }
+        for one in &mut kept {
+            one.proofs = choose(one, &rarity, &Seeds::default(), WANTED_PROOFS).len();
+        }
         report.usable = kept.len();
         (TraceDrafter { tool, observed: kept, rarity, doubts, fallback, with_stubs: false }, report)
     }
@@ -220,9 +227,11 @@ impl TraceDrafter {
 
     fn pick<'o>(&self, pool: &mut Pool<'o>, purpose: &Purpose) -> Option<&'o Observed> {
         match purpose {
-            Purpose::Trigger(_) | Purpose::Rephrasing(_) | Purpose::NoLeak => {
-                pool.take(|one| matches!(one.calls.as_slice(), [call] if call.name == self.tool).then_some(()))
-            }
+            // Best with proof that the tool ran.
+            Purpose::Trigger(_) | Purpose::Rephrasing(_) | Purpose::NoLeak => pool.take(|one| {
+                let is_alone = matches!(one.calls.as_slice(), [call] if call.name == self.tool);
+                is_alone.then_some(WANTED_PROOFS - one.proofs)
+            }),
             // As many tools as the place says, or nearly; best none of them twice.
             Purpose::Together(wanted) => pool.take(|one| {
                 let tools = tools(one).len();
@@ -245,11 +254,6 @@ fn as_observed(purpose: &Purpose, observed: &Observed) -> Purpose {
         }
         other => other.clone(),
     }
-}
-
-fn examine(_brief: &Brief, _slot: &Slot, case: &serde_json::Value, _others: &[Case]) -> Vec<DraftFinding> {
-    let problems = Case::read_one(case).err().unwrap_or_default();
-    problems.into_iter().map(|problem| DraftFinding::error(problem.pointer, problem.message)).collect()
 }
 
 impl Drafter for TraceDrafter {

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use super::observed::Observed;
 use super::proof::{Rarity, choose, raw_names};
 use super::standing::stands_in;
-use super::volatile::is_volatile;
 use super::{Seeds, personal};
 use crate::{Brief, DraftFinding, Purpose, Slot};
 
@@ -110,7 +109,6 @@ impl Maker<'_> {
                 && text.trim() == text
                 && stands_in(&text, &observed.message)
                 && !holds_token(&text)
-                && !is_volatile(&text)
                 && personal::found(&text).is_none()
         };
         let certain = call.params.iter().filter(|(name, value)| is_certain(name, value)).take(MOST_PARAMS);

@@ -29,6 +29,8 @@ pub(super) struct Observed {
     /// In the order in which they were made; none failed.
     pub(super) calls: Vec<ToolCall>,
     pub(super) response: String,
+    /// How many values prove that the tools ran, up to what a case needs; known once all traces were read.
+    pub(super) proofs: usize,
 }
 
 /// What one line of traces came to.
@@ -175,7 +177,7 @@ impl Turn<'_> {
         }
         let words = words(&message);
         let calls = steps.into_iter().flat_map(|step| step.calls).collect();
-        Ok(Observed { id, message, words, calls, response })
+        Ok(Observed { id, message, words, calls, response, proofs: 0 })
     }
 }
 

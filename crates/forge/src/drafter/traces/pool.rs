@@ -57,7 +57,7 @@ mod tests {
 
     fn observed(id: &str, message: &str) -> Observed {
         let (id, message) = (id.to_owned(), message.to_owned());
-        Observed { id, words: words(&message), message, calls: Vec::new(), response: String::new() }
+        Observed { id, words: words(&message), message, calls: Vec::new(), response: String::new(), proofs: 0 }
     }
 
     fn picked(all: &[Observed], there: &[&str]) -> Vec<String> {

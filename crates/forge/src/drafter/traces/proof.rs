@@ -168,6 +168,7 @@ mod tests {
             words: words(message),
             calls: results.iter().map(call).collect(),
             response: response.to_owned(),
+            proofs: 0,
         }
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Combination, EdgeKind, Weight};
+use crate::{Brief, Combination, EdgeKind, TemplateDrafter, Weight};
 
 /// Makes nothing of anything, and says so.
 struct Patterns;
@@ -289,6 +289,39 @@ fn stubs_repeat_what_the_tools_answered() {
     assert!(
         made[0].findings.iter().any(|finding| finding.message.contains("no stubs: what 'get_weather' answered holds"))
     );
+}
+
+#[test]
+fn a_message_whose_tool_left_a_proof_comes_first() {
+    let traces = [
+        trace("a", "Anything falling from above", &json!([weather("Bonn", "dull", 9)]), "Not much."),
+        about("b", "What's the weather in Paris?", "Paris", "partly cloudy", 18),
+    ];
+    let (drafter, _) = read(&traces);
+    let slots = [slot(1, Purpose::NoLeak), slot(2, Purpose::NoLeak)];
+    assert_eq!(origins(&drafts(&drafter, &brief(None), &slots, &[], 0)), ["b", "a"]);
+}
+
+#[test]
+fn patterns_and_traces_together_can_be_approved() {
+    let mut reader = TraceReader::new("get_weather");
+    for (number, trace) in (1..).zip(some_traces()) {
+        reader.line(number, trace.to_string().as_bytes());
+    }
+    let (drafter, _) = reader.finish(Arc::new(TemplateDrafter));
+    let said = Some("Fetches the weather of a city. Use when somebody asks how it is outside.".to_owned());
+    let mut brief = brief(None);
+    brief.tool.description = said;
+    brief.triggers = ["what's the weather", "is it raining", "how cold is it"].map(str::to_owned).to_vec();
+    let golden = crate::golden_slots(&brief);
+    let made = drafts(&drafter, &brief, &golden, &[], 0);
+    assert_eq!(made.len(), golden.len());
+    let real = made.iter().filter(|draft| matches!(draft.origin, Origin::Trace(_))).count();
+    assert_eq!(real, 3);
+    for draft in &made {
+        let errors: Vec<_> = draft.findings.iter().filter(|finding| finding.weight == Weight::Error).collect();
+        assert!(draft.can_be_approved(), "{:?}: {errors:?}", draft.origin);
+    }
 }
 
 /// Returns what a trace of one step shows, as an agent would have answered it.

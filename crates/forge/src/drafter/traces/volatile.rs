@@ -1,4 +1,6 @@
-//! Which values are others tomorrow, so that no assertion may hold them.
+//! Which values of a tool's result are others tomorrow, so that no assertion may hold them.
+
+use crate::rules;
 
 /// Words of which one as the last of a field's name says that its value belongs to a moment or to one request.
 const LAST_WORDS: [&str; 14] = [
@@ -45,21 +47,15 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Tells whether a value is a time, a date or an id that a machine made.
+/// Tells whether a value is a time, a date or an id that a machine made: what the rules for drafts refuse, and what only
+/// a tool answers.
 pub(super) fn is_volatile(text: &str) -> bool {
-    let form: String = text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
-    let is_date =
-        ["0000-00-00", "00/00/0000", "00.00.0000", "0/0/0000", "0.0.0000"].iter().any(|date| form.contains(date));
-    let is_time = form.contains("0:00");
-    let is_moment =
-        (form.len() == 10 || form.len() == 13) && text.starts_with('1') && is_of(&form, |byte| byte == b'0');
+    if rules::is_volatile(text) {
+        return true;
+    }
     let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-    let has_digit = form.contains('0');
-    is_date || is_time || is_moment || (text.len() >= 16 && has_digit && is_of(text, is_hex)) || is_relative(text)
-}
-
-fn is_of(text: &str, kind: impl Fn(u8) -> bool) -> bool {
-    text.bytes().all(kind)
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    (text.len() >= 16 && has_digit && text.bytes().all(is_hex)) || is_relative(text)
 }
 
 fn is_relative(text: &str) -> bool {
@@ -94,12 +90,12 @@ mod tests {
     #[case("at 7:05", true)]
     #[case("1715760000", true)]
     #[case("1715760000123", true)]
-    #[case("9f86d081-884c-7d65-9a2f", true)]
+    #[case("9f86d081884c7d659a2f", true)]
     #[case("2 hours ago", true)]
     #[case("HAT083", false)]
     #[case("181.2", false)]
     #[case("partly cloudy", false)]
-    #[case("5551234567", false)]
+    #[case("12.99 EUR", true)]
     #[case("1.2.3", false)]
     fn values(#[case] text: &str, #[case] is: bool) {
         assert_eq!(is_volatile(text), is);
