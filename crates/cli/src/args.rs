@@ -154,6 +154,9 @@ pub(crate) struct ConfigArgs {
     /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) judge: Option<String>,
+    /// The model that drafts cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
+    #[arg(long, value_name = "KIND:MODEL|JSON")]
+    pub(crate) forge: Option<String>,
     /// The vocabulary that maxTokens counts with [default: `o200k_base`]
     #[arg(long, value_name = "NAME")]
     pub(crate) tokenizer: Option<String>,

@@ -3,6 +3,7 @@
 mod agent;
 mod args;
 mod baseline;
+mod chat_model;
 mod clock;
 mod config;
 mod confusion;
@@ -12,6 +13,7 @@ mod edit_lock;
 mod environment;
 mod eval_functions;
 mod failure;
+mod forge_model;
 mod functions;
 mod interrupt;
 mod judge;
