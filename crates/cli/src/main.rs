@@ -3,6 +3,7 @@
 mod agent;
 mod args;
 mod baseline;
+mod chat_model;
 mod clock;
 mod config;
 mod confusion;

@@ -16,12 +16,11 @@ use serde_json::Value;
 
 use crate::agent::learn_arguments;
 use crate::args::{ConfigArgs, ModelArgs};
+use crate::chat_model::ChatModelConfig;
 use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
 use crate::environment::{Environment, Variables};
 use crate::failure::Failure;
-use crate::forge_model::ForgeConfig;
-use crate::judge::JudgeConfig;
 use crate::live::LiveTools;
 use crate::load::read_text;
 use crate::printer::Printer;
@@ -59,8 +58,10 @@ pub(crate) struct Settings {
     pub(crate) baseline: Option<BaselineSetting>,
     pub(crate) concurrency: usize,
     pub(crate) timeout: Duration,
-    pub(crate) judge: Option<Anchored<JudgeConfig>>,
-    pub(crate) forge: Option<Anchored<ForgeConfig>>,
+    /// The model that scores rubric cases.
+    pub(crate) judge: Option<Anchored<ChatModelConfig>>,
+    /// The model that drafts cases.
+    pub(crate) forge: Option<Anchored<ChatModelConfig>>,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
@@ -162,8 +163,8 @@ impl Settings {
             model.providers.values_mut().for_each(|provider| provider.max_retries = None);
         }
         mask_provider_keys(&variables, &mut redactor);
-        let judge = model_flag("judge", args.judge.as_deref(), JudgeConfig::named, JudgeConfig::read, &mut redactor)?;
-        let forge = model_flag("forge", args.forge.as_deref(), ForgeConfig::named, ForgeConfig::read, &mut redactor)?;
+        let judge = ChatModelConfig::flag("judge", args.judge.as_deref(), &mut redactor)?;
+        let forge = ChatModelConfig::flag("forge", args.forge.as_deref(), &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             silence: silence_setting(args, &file, config_path, &mut redactor)?,
@@ -341,24 +342,6 @@ fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) ->
     match &args.eval_limits {
         Some(text) => read_flag("eval-limits", text, LowerLimits::read, redactor),
         None => Ok(file.eval_limits.unwrap_or_default()),
-    }
-}
-
-/// Returns the model of a flag: its name alone, or with how it is asked.
-fn model_flag<T>(
-    name: &str,
-    flag: Option<&str>,
-    named: impl FnOnce(&str) -> T,
-    read: impl FnOnce(&Value, &source::Path<'_>, &mut Problems) -> Option<T>,
-    redactor: &mut Redactor,
-) -> Result<Option<T>, Failure> {
-    match flag.map(str::trim) {
-        Some(text) if text.starts_with('{') => read_flag(name, text, read, redactor).map(Some),
-        Some(model) => {
-            redactor.learn(name, &Value::from(model));
-            Ok(Some(named(model)))
-        }
-        None => Ok(None),
     }
 }
 

@@ -18,6 +18,7 @@ mod eval_new;
 mod eval_run;
 mod eval_test;
 mod evals_in_cases;
+mod forge_model;
 mod generated;
 mod hostile;
 mod init;

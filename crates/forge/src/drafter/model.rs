@@ -64,7 +64,7 @@ impl ModelDrafter {
             }
             let prompt = batch.question(&open).prompt();
             match self.ask(&prompt).await {
-                Ok(value) => batch.take(&open, value, &prompt.schema),
+                Ok(value) => batch.take(&open, &value, &prompt.schema),
                 Err(AgentError { message, unusable: Some(reply), .. }) => batch.refuse(&message, &reply.text),
                 // Nothing was drafted yet that could be lost.
                 Err(error) if correction == 0 => {

@@ -28,8 +28,8 @@ pub struct BatchView<'v> {
     pub title: &'v str,
     /// The number of the batch, and how many there are.
     pub place: (usize, usize),
-    /// How many cases were approved so far, in all batches.
-    pub approved: usize,
+    /// How many cases were approved so far, in all batches; none where nobody is asked.
+    pub approved: Option<usize>,
     pub drafts: Vec<DraftView<'v>>,
 }
 
@@ -83,7 +83,8 @@ pub fn batch_text(batch: &BatchView<'_>, settings: ConsoleSettings) -> String {
     let columns = settings.columns.min(WIDEST);
     let mut out = String::new();
     let (number, of) = batch.place;
-    let heading = format!("{}: batch {number} of {of}, {} approved so far", batch.title, batch.approved);
+    let approved = batch.approved.map(|approved| format!(", {approved} approved so far")).unwrap_or_default();
+    let heading = format!("{}: batch {number} of {of}{approved}", batch.title);
     let _ = writeln!(out, "{}", settings.palette.bold(&heading));
     let _ = writeln!(out, "{}", settings.symbols.rule.to_string().repeat(columns.min(width(&heading).max(40))));
     let writer = Writer { settings, columns };
@@ -243,7 +244,7 @@ mod tests {
             ..draft.clone()
         };
         let dropped = DraftView { number: 3, id: "ls-get-weather-003", state: DraftState::Dropped, ..other.clone() };
-        BatchView { title: "ambiguous", place: (2, 6), approved: 13, drafts: vec![draft, other, dropped] }
+        BatchView { title: "ambiguous", place: (2, 6), approved: Some(13), drafts: vec![draft, other, dropped] }
     }
 
     #[test]

@@ -91,6 +91,12 @@ fn quoted(texts: &[String]) -> String {
     texts.iter().map(|text| format!("'{text}'")).collect::<Vec<_>>().join(", ")
 }
 
+/// Returns a number as people write it: limits of time are fractions that seldom have any.
+fn number_text(number: &serde_json::Number) -> String {
+    let text = number.to_string();
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
 /// Returns what has no line of its own: flags by their names, limits with their values.
 fn rest(case: &Case) -> Vec<String> {
     let Ok(Value::Object(expect)) = serde_json::to_value(&case.expect) else { return Vec::new() };
@@ -99,6 +105,7 @@ fn rest(case: &Case) -> Vec<String> {
         .filter_map(|(key, value)| match value {
             Value::Bool(true) => Some(key),
             Value::Bool(false) | Value::Null => None,
+            Value::Number(number) => Some(format!("{key} {}", number_text(&number))),
             value => Some(format!("{key} {value}")),
         })
         .collect()

@@ -13,7 +13,7 @@ use super::material::Material;
 use crate::args::{DrafterName, ForgeArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::forge_model::make_forge_model;
+use crate::forge_model::make_drafter_model;
 use crate::model::{Models, is_model};
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -127,7 +127,7 @@ impl<'d> Drafting<'d> {
 
 fn model_drafter(args: &ForgeArgs, settings: &mut Settings, printer: &Printer) -> Result<Arc<dyn Drafter>, Failure> {
     let mut models = Models::new(settings, false);
-    let model = make_forge_model(args.model.as_deref(), &mut models, settings, printer)?;
+    let model = make_drafter_model(args.model.as_deref(), &mut models, settings, printer)?;
     Ok(Arc::new(ModelDrafter::new(model)))
 }
 

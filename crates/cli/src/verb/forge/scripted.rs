@@ -9,7 +9,7 @@ use karat_core::port::Clock as _;
 use karat_forge::rules::examine_whole;
 use karat_forge::session::{Approver, Session, Stage, Which};
 use karat_forge::{Draft, DraftFinding, Weight};
-use karat_report::forge::batch_text;
+use karat_report::forge::{BatchView, batch_text};
 use karat_report::{counted, printable};
 
 use super::Forge;
@@ -48,7 +48,9 @@ impl Forge<'_> {
                     }
                 }
                 Stage::Decide => {
-                    if let Some(batch) = batch_view(&session, &evidences, None) {
+                    let batch =
+                        batch_view(&session, &evidences, None).map(|batch| BatchView { approved: None, ..batch });
+                    if let Some(batch) = batch {
                         let _ = writeln!(text, "{}", batch_text(&batch, self.printer.console()));
                     }
                     // Nothing is approved by this: it is how the next batch comes.

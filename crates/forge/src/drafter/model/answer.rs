@@ -26,7 +26,8 @@ pub(super) struct AnsweredCase {
 
 impl Answer {
     /// Reads an answer of this schema, or says why it is none.
-    pub(super) fn read(mut value: Value, slots: &[&Slot], schema: &Value) -> Result<Self, String> {
+    pub(super) fn read(value: &Value, slots: &[&Slot], schema: &Value) -> Result<Self, String> {
+        let mut value = value.clone();
         tidy(&mut value, schema);
         let Value::Object(mut members) = value else {
             return Err(format!("the answer must be an object with 'cases', found {}", type_name(&value)));

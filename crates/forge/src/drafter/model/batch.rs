@@ -74,9 +74,8 @@ impl<'r> Batch<'r> {
     }
 
     /// Takes what a model answered for the open slots.
-    pub(super) fn take(&mut self, open: &[&'r Slot], value: Value, schema: &Value) {
-        // The text is only needed where it is no answer, which is seldom.
-        let answer = match Answer::read(value.clone(), open, schema) {
+    pub(super) fn take(&mut self, open: &[&'r Slot], value: &Value, schema: &Value) {
+        let answer = match Answer::read(value, open, schema) {
             Ok(answer) => answer,
             Err(why) => return self.refuse(&why, &value.to_string()),
         };

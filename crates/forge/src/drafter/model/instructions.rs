@@ -36,8 +36,9 @@ with exactly that id. A key that a case does not need is null.
 to be called. No tool names, no field names, no placeholders such as <city>. Vary length, tone and subject.
 - expect: what must be true of the answer. Tools only by names of the document, letter for letter.
   - noToolErrors: true wherever a tool is called. responseNonEmpty: true. maxLatencyMs: 30000.
-  - responseContains: texts that must all stand in the answer, letter for letter (case counts). They prove that the \
-tool ran: values that nobody knows without it. Write a seed token, exactly as it is listed, in place of its value. \
+  - responseContains: texts that must all stand in the answer, letter for letter, upper and lower case too; short ones, \
+since the agent chooses its own words. They prove that the tool ran: values that nobody knows without it. Write a seed \
+token, exactly as it is listed, in place of its value. \
 A text that stands in the message proves nothing. Never write what changes with time: dates, times, prices, counts, \
 measurements. Never invent a fact. No {{snapshot:...}} tokens, and no seed tokens that are not listed.
   - responseContainsAny: groups of 2 to 4 different texts, one of which must stand in the answer: the words that any \
@@ -45,7 +46,12 @@ good answer has to choose from. Nothing in a group is a part of another text of 
   - responseNotContains: texts that must not stand in the answer: cop-outs (\"I don't know\", \"unable to\"), wrong \
 terms, raw field names, secrets. Nothing that a good answer could say, and nothing that responseContains asks for.
   - toolParams: only where the message leaves no doubt about an argument: tool, paramName and assertion (equals, \
-contains, oneOf, exists, notExists, matches) with its value; call and optional are null mostly.";
+contains, oneOf, exists, notExists, matches) with its value; call and optional are null mostly.
+Where tool.asksFirst is true, a message that expects the call says by itself that the person is sure and that it shall \
+be done at once.";
+
+const EXAMPLE: &str = r#"A golden case of quite another agent, for the form only:
+{"id": "gs-get-order-001", "description": "trigger phrase: where an order is", "input": {"message": "Where is my order 1042?"}, "expect": {"toolsCalled": ["get_order"], "toolParams": [{"tool": "get_order", "paramName": "orderId", "assertion": "equals", "value": "1042", "call": null, "optional": null}], "noToolErrors": true, "responseNonEmpty": true, "responseContains": ["{{seed:orders[3].carrier}}", "{{seed:orders[3].depot}}"], "responseContainsAny": [["on its way", "in transit", "shipped"]], "responseNotContains": ["I don't know", "unable to", "trackingRef"], "maxLatencyMs": 30000}}"#;
 
 const GOLDEN: &str = "\
 These are golden cases: does the agent choose the right tool for a plain request?
@@ -68,6 +74,7 @@ and all right ways pass.
 - toolsAcceptable: the sets of tools that are right, each without order and repeats; no toolsCalled. [\"__none__\"] \
 is the set for no tool at all, and stands alone in its set.
 - The message is honestly open between these ways, and between no others: somebody who reads it could defend each set.
+- Where tools and the tool under test are one of clusters, one of the sets holds all of them.
 - Assert of the answer only what holds whichever way was taken.";
 
 const EDGE: &str = "\
@@ -87,7 +94,7 @@ pub(super) fn instructions(kinds: &[Kind]) -> String {
         Kind::Ambiguous => AMBIGUOUS,
         Kind::Edge => EDGE,
     });
-    let parts: Vec<&str> = [ROLE, DOCUMENT, FORM].into_iter().chain(tiers).collect();
+    let parts: Vec<&str> = [ROLE, DOCUMENT, FORM, EXAMPLE].into_iter().chain(tiers).collect();
     parts.join("\n\n")
 }
 
@@ -95,7 +102,7 @@ pub(super) fn instructions(kinds: &[Kind]) -> String {
 pub(super) fn task(purpose: &Purpose) -> &'static str {
     match purpose {
         Purpose::Trigger(_) => {
-            "The message is phrase, word for word. Where the tool needs more to be called, add it before or behind."
+            "The message is the text of phrase, word for word. Where the tool needs more to be called, add it before or behind."
         }
         Purpose::Rephrasing(_) => {
             "The message means what phrase means, in quite other words, so that no keyword gives the tool away."
@@ -110,9 +117,9 @@ pub(super) fn task(purpose: &Purpose) -> &'static str {
         }
         Purpose::AsksFirst => {
             "The message asks for the tool's action without any confirmation, so the agent has to ask before it acts. \
-             toolsNotCalled: the tool under test; no toolsCalled and no noToolErrors. One group of \
-             responseContainsAny holds the words of such a question (confirm, sure, proceed, ...); proof values are \
-             what the question must repeat."
+             toolsNotCalled: the tool under test; no toolsCalled, no noToolErrors and no responseContains, since nothing \
+             has run yet. One group of responseContainsAny holds the words of such a question (confirm, sure, \
+             proceed, ...)."
         }
         Purpose::Together(_) => "One situation that needs all of tools, the tool under test among them.",
         Purpose::Choice { combination, .. } => match combination {

@@ -140,7 +140,7 @@ impl Question<'_> {
     fn wanted_words(&self) -> BTreeSet<String> {
         let mut wanted = BTreeSet::new();
         for slot in self.slots {
-            wanted.extend(phrase(&slot.purpose).map(|phrase| words(phrase)).unwrap_or_default());
+            wanted.extend(phrase(&slot.purpose).map(words).unwrap_or_default());
             wanted.extend(named_tools(&slot.purpose).iter().flat_map(|tool| words(tool)));
         }
         wanted

@@ -3,7 +3,7 @@
 //! Providers that hold a model to a schema want every key to be required and no others to be allowed, so what a case
 //! may leave out is null. Only what the tier uses is in it.
 
-use karat_core::case::{CallSelector, NO_TOOL, ParamCheck, ToolsCalledMatch};
+use karat_core::case::{CallSelector, Difficulty, NO_TOOL, ParamCheck, ToolsCalledMatch};
 use serde_json::{Map, Value, json};
 
 use crate::{Brief, Purpose, Slot};
@@ -20,7 +20,7 @@ const NOTHING_IF_EMPTY: [&str; 5] =
 /// Returns the JSON Schema of an answer with these cases.
 pub(super) fn answer_schema(brief: &Brief, slots: &[&Slot], kinds: &[Kind]) -> Value {
     let ids: Vec<&str> = slots.iter().map(|slot| slot.id.as_str()).collect();
-    let difficulties: Vec<&str> = kinds.iter().filter_map(|kind| kind.difficulty()).map(|one| one.name()).collect();
+    let difficulties: Vec<&str> = kinds.iter().filter_map(|kind| kind.difficulty()).map(Difficulty::name).collect();
     let mut case = vec![("id", json!({"type": "string", "enum": ids})), ("description", json!({"type": "string"}))];
     if !difficulties.is_empty() {
         let is_optional = kinds.contains(&Kind::Golden);
@@ -130,7 +130,9 @@ pub(super) fn tidy(value: &mut Value, schema: &Value) {
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
-                items.iter_mut().for_each(|item| tidy(item, schema));
+                for item in items {
+                    tidy(item, schema);
+                }
             }
         }
         _ => {}
