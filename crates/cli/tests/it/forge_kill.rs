@@ -54,14 +54,12 @@ fn a_script_that_is_killed_goes_on_where_it_was() {
 #[test]
 fn a_person_whose_program_is_killed_finds_every_approval() {
     let project = forge_project(3);
-    let mut approved = 0;
-    for number in 1..=4 {
+    for (approved, number) in (1..=4).enumerate() {
         let mut ada = Person::at(&project, &["get_weather", "--tier", "golden"]);
         ada.reads(&format!("golden: batch 1 of 1, {approved} approved so far"));
         ada.decides(&format!("a {number}"));
         ada.reads("still open");
         ada.kills_it();
-        approved += 1;
         assert!(!project.path().join(GOLDEN).exists());
     }
     let mut ada = Person::at(&project, &["--resume"]);

@@ -237,10 +237,9 @@ fn an_edited_case_is_examined_before_it_counts() {
 #[test]
 fn what_nothing_says_is_asked_for() {
     let mut tools = tools(2);
-    let list = tools["tools"].as_array_mut().expect("tools");
-    list.iter_mut().for_each(|tool| {
+    for tool in tools["tools"].as_array_mut().expect("tools") {
         tool.as_object_mut().expect("a tool").remove("triggerPhrases");
-    });
+    }
     let project = forge_project(2).file("tools.json", tools);
     std::fs::remove_file(project.path().join("evals/overlap-map.json")).unwrap();
     let mut ada = Person::at(&project, &["get_weather"]);

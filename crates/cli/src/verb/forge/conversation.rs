@@ -139,7 +139,9 @@ impl Forge<'_> {
             return Ok(Some(session));
         }
         self.printer.warn("this changed since the drafts were made, and the plan is still the one of then:");
-        changes.iter().for_each(|change| self.printer.talk(&format!("  {}", printable(change))));
+        for change in changes {
+            self.printer.talk(&format!("  {}", printable(change)));
+        }
         if !ask::yes_or_no("Go on with these drafts all the same?", false)? {
             self.printer.note("the session is kept as it is; --restart drafts anew");
             return Ok(None);
@@ -294,8 +296,7 @@ impl Conversation<'_> {
             Command::Approve(which) => {
                 let time = SystemClock.now().to_string();
                 let approver = Approver { name: &self.approver, time: &time };
-                let approved = self.session.approve(&which, approver);
-                approved.map(|refused| {
+                self.session.approve(&which, approver).map(|refused| {
                     if !refused.is_empty() {
                         let numbers: Vec<String> = refused.iter().map(usize::to_string).collect();
                         let told = format!(
@@ -425,7 +426,9 @@ impl Conversation<'_> {
             return Ok(true);
         }
         self.forge.printer.warn("all cases together lack something:");
-        lacking.iter().for_each(|finding| self.forge.printer.talk(&format!("  {}", printable(&finding.message))));
+        for finding in &lacking {
+            self.forge.printer.talk(&format!("  {}", printable(&finding.message)));
+        }
         if ask::yes_or_no("Write them all the same?", false)? {
             return Ok(true);
         }

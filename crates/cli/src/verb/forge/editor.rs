@@ -20,7 +20,7 @@ pub(super) enum Edited {
     Unchanged,
 }
 
-/// Lets a person edit a case until it is JSON that `is_good` accepts, or until they give up.
+/// Lets a person edit a case until nothing is wrong with it, or until they give up.
 ///
 /// Nothing that was written is lost: the editor opens what it was left with, and who gives up is told where it is.
 pub(super) fn edit(
@@ -58,7 +58,9 @@ pub(super) fn edit(
                     std::fs::remove_file(&file).ok();
                     return Ok(Edited::Case(value));
                 }
-                problems.iter().for_each(|problem| printer.warn(problem));
+                for problem in &problems {
+                    printer.warn(problem);
+                }
             }
             Err(error) => print_findings(id, text, &[Finding::syntax(text, error)], printer),
         }

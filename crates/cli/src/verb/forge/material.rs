@@ -132,7 +132,9 @@ impl Material {
         };
         let proposed = propose(plan, &self.brief.labeled, &results);
         if is_wanted {
-            proposed.iter().for_each(|growth| printer.note(&growth.to_string()));
+            for growth in &proposed {
+                printer.note(&growth.to_string());
+            }
             return Ok(proposed);
         }
         for growth in &proposed {

@@ -164,6 +164,6 @@ impl Forge<'_> {
 
 /// Returns the plan as a person reads it; a tool's name is somebody else's text.
 fn plan_text(plan: &Plan) -> String {
-    let lines = plan.to_string();
-    lines.lines().map(|line| format!("{}\n", printable(line))).collect()
+    let lines: Vec<String> = plan.to_string().lines().map(|line| printable(line).into_owned()).collect();
+    lines.join("\n") + "\n"
 }

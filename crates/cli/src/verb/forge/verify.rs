@@ -76,12 +76,7 @@ impl Verifier {
         Ok(())
     }
 
-    fn run(
-        &self,
-        forge: &Forge<'_>,
-        material: &Material,
-        cases: Vec<Case>,
-    ) -> Result<Vec<(usize, Arc<CaseResult>)>, Failure> {
+    fn run(&self, forge: &Forge<'_>, material: &Material, cases: Vec<Case>) -> Result<Vec<Numbered>, Failure> {
         let settings = &forge.settings;
         let tool_name = material.brief.tool.name.clone();
         let file = EvalFile { metadata: None, tier: Tier::Unknown, tool_name, hash: String::new(), cases };
@@ -120,7 +115,10 @@ impl Verifier {
 
 /// Keeps each case's result.
 #[derive(Clone, Default)]
-struct Collected(Rc<RefCell<Vec<(usize, Arc<CaseResult>)>>>);
+struct Collected(Rc<RefCell<Vec<Numbered>>>);
+
+/// A case's place among the drafts, and its result.
+type Numbered = (usize, Arc<CaseResult>);
 
 impl Reporter for Collected {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
