@@ -324,3 +324,44 @@ fn who_has_read_enough_ends_it_quietly() {
     let output = output.stdin(Stdio::null()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1");
 }
+
+#[test]
+fn strict_isolation_says_the_same() {
+    let project = documented();
+    let judge = |isolation: &str| {
+        let names = ["response_quality", "customer_support", "tool_usage", "response_format"];
+        let flags = ["--traces", "traces.jsonl", "--format", "jsonl", "--isolation", isolation];
+        let output = project.run([&["eval", "run"], &names[..], &flags[..]].concat());
+        assert_eq!(output.code, Some(3), "{}", output.both());
+        let mut rows = rows(&output.stdout);
+        for row in &mut rows {
+            let row = row.as_object_mut().unwrap();
+            assert!(row.remove("execution_time_ms").is_some() && row.remove("executed_at").is_some());
+        }
+        rows
+    };
+    assert_eq!(judge("strict"), judge("namespace"));
+    let wrong = project.run(["eval", "run", "response_quality", "--traces", "traces.jsonl", "--isolation", "strickt"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.both());
+    assert!(wrong.stderr.contains("'strict'"), "{}", wrong.stderr);
+}
+
+/// Who waits sees that something happens, and nothing of it stays.
+#[test]
+#[cfg(unix)]
+#[ignore = "slow: compiles Python for a machine that has not done so"]
+fn somebody_at_a_terminal_sees_how_far_it_is() {
+    let function = "def eval_x(trace):\n    return sum(range(20000)) > 0, 'fine'\n";
+    let project = project().file("e.py", function).file("t.jsonl", "{}\n".repeat(2_000));
+    let cache = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
+    command.args(["eval", "run", "e.py", "--traces", "t.jsonl"]).current_dir(project.path());
+    command.env("KARAT_CACHE_DIR", cache.path()).env("TERM", "xterm").env_remove("CI");
+    let mut session = rexpect::session::spawn_command(command, Some(300_000)).expect("a terminal");
+    session.exp_string("preparing Python for this machine (once)").expect("a spinner");
+    let before = session.exp_regex("[0-9]+% [0-9]+ traces: [0-9]+ passed, 0 failed, .* left").expect("a bar").0;
+    assert!(before.contains("\u{1b}[2K"), "the spinner is taken away: {before:?}");
+    let rest = session.exp_eof().expect("an end");
+    let shown = rest.rsplit("\u{1b}[2K").next().expect("a last part");
+    assert!(shown.contains("2000") && !shown.contains("left"), "the bar is taken away: {shown:?}");
+}
