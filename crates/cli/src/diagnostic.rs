@@ -219,9 +219,9 @@ impl SourceCode for Excerpt {
         let shown = cell.get_or_init(|| {
             let goes_on = lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
             let behind = match (goes_on, is_line_end) {
-                (true, _) => self.ellipsis,
                 (_, true) => "\n",
-                _ => "",
+                (true, false) => self.ellipsis,
+                (false, false) => "",
             };
             format!("{before}{}{behind}", harmless(&text[shown_from..end]))
         });

@@ -114,9 +114,10 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
         _ => settings.palette.good(line),
     };
     let mut line = line;
-    if settings.verbosity != Verbosity::Quiet && summary.traces > 0 {
+    let traces = summary.traces.saturating_sub(summary.without_trace);
+    if settings.verbosity != Verbosity::Quiet && traces > 0 {
         #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
-        let rate = summary.traces as f64 * 1000.0 / summary.elapsed_ms.max(1) as f64;
+        let rate = traces as f64 * 1000.0 / summary.elapsed_ms.max(1) as f64;
         #[expect(clippy::cast_precision_loss, reason = "seconds for a person")]
         let seconds = summary.elapsed_ms as f64 / 1000.0;
         line.push('\n');

@@ -8,8 +8,8 @@ const EXIT_CODES: &str = "\
 Exit codes (whether it worked, not what the verdicts are: those are in the rows):
   0    every trace has its rows, also those that errored
   2    a function, a flag or what stdin holds is invalid; nothing was run
-  3    stdin broke off or is broken Arrow, or stdout cannot be written; the rows before that were written; or Python
-       cannot be prepared
+  3    stdin broke off or is broken Arrow, or stdout cannot be written; the rows before that
+       were written. Or Python cannot be prepared
   4    there are no functions in a folder
   130  interrupted; the rows before that were written";
 

@@ -11,7 +11,8 @@ Exit codes:
   0    every trace passed
   1    a trace failed
   2    a function, a flag or a path is invalid; nothing was run
-  3    a function errored, or a line holds no trace, so that there is no verdict; or Python cannot be prepared
+  3    a function errored, or a line holds no trace, so that there is no verdict.
+       Or Python cannot be prepared
   4    there are no traces, or no functions in a folder
   130  interrupted; what had been judged was written";
 

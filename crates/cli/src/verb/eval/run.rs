@@ -36,10 +36,6 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     let functions = load_functions(&functions, &settings, printer)?;
     let traces = Traces::open(&traces, environment)?;
     let sandbox = open_sandbox(environment, printer)?;
-    let is_typed = traces.read_stdin() && environment.stdin_is_terminal;
-    if is_typed {
-        printer.note("reading traces from the terminal, one JSON object on each line");
-    }
     // From here on there is something to finish.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -47,6 +43,10 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
+    let is_typed = traces.read_stdin() && environment.stdin_is_terminal;
+    if is_typed {
+        printer.note("reading traces from the terminal, one JSON object on each line");
+    }
     let started = Instant::now();
     let names = traces.names().join(", ");
     let is_table = args.format == RowFormat::Table;
