@@ -223,5 +223,11 @@ fn the_documented_client_loses_nothing_silently() {
     let output = command.env("PATH", search).output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    [{'trace_id': 't1', 'trace': '{"steps": [{"output": {"response": "Sorry"}}]}', 'result': False, 'reason': 'Response too short (5 chars)'}]
+    2500
+    RuntimeError: karat ended with 2
+    RuntimeError: karat ended with 2
+    ValueError: the second chunk broke
+    "#);
 }
