@@ -3,8 +3,10 @@
 //! This is a courtesy: what is wrong is said at once, with its line, and not by a failing run. It guards nothing.
 //! Only the syntax tree is looked at, never the text: a word in a string or a comment is only a word.
 
+mod addresses;
 mod entry;
 mod footprint;
+mod known;
 mod nesting;
 mod rules;
 mod semantics;

@@ -25,7 +25,7 @@ pub(crate) struct EvalBatchArgs {
     /// Arrow: the column with the traces, as JSON text
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub(crate) trace_column: String,
-    /// Arrow: the column with the traces' ids [default: trace_id, where there is one]
+    #[arg(help = "Arrow: the column with the traces' ids [default: trace_id, where there is one]")]
     #[arg(long, value_name = "NAME")]
     pub(crate) trace_id_column: Option<String>,
     #[command(flatten)]
