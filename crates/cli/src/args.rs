@@ -2,6 +2,7 @@
 
 mod coverage;
 mod eval;
+mod forge;
 mod overlap;
 mod regress;
 mod tools;
@@ -14,6 +15,7 @@ pub(crate) use self::eval::{
     EvalAction, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalDoctorArgs, EvalNewArgs, EvalRunArgs, EvalTestArgs,
     InputFormat, IsolationName, LimitArgs, RowFormat,
 };
+pub(crate) use self::forge::{DrafterName, ForgeArgs};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };
@@ -82,6 +84,8 @@ pub(crate) enum Verb {
     Regress(RegressArgs),
     /// Judge traces with Python functions, in a sandbox
     Eval(EvalArgs),
+    /// Draft golden and labeled cases for a tool, for a person to approve
+    Forge(Box<ForgeArgs>),
     /// Write a first configuration and a first eval file
     Init(InitArgs),
     /// Print the JSON Schema of a file format
@@ -154,6 +158,9 @@ pub(crate) struct ConfigArgs {
     /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) judge: Option<String>,
+    /// The model that drafts cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
+    #[arg(long, value_name = "KIND:MODEL|JSON")]
+    pub(crate) forge: Option<String>,
     /// The vocabulary that maxTokens counts with [default: `o200k_base`]
     #[arg(long, value_name = "NAME")]
     pub(crate) tokenizer: Option<String>,
@@ -384,6 +391,8 @@ pub(crate) enum SchemaName {
     EvalRun,
     /// What 'karat eval test --format json' prints
     EvalTest,
+    /// What 'karat forge --format json' prints
+    Forge,
 }
 
 #[derive(Debug, Args)]

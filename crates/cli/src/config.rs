@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::judge::JudgeConfig;
+use crate::chat_model::ChatModelConfig;
 use crate::recordings::Replay;
 
 /// The configuration of a project. Every key is optional; paths are relative to this file.
@@ -62,7 +62,9 @@ pub(crate) struct ConfigFile {
     /// Rules about tools that `karat check` does not report, by tool; `*` is every tool, or every rule.
     pub(crate) silence: Option<Silence>,
     /// The model that scores rubric cases; without one they are skipped.
-    pub(crate) judge: Option<JudgeConfig>,
+    pub(crate) judge: Option<ChatModelConfig>,
+    /// The model that drafts cases; without one they are drafted from templates.
+    pub(crate) forge: Option<ChatModelConfig>,
     /// The vocabulary that `maxTokens` counts with.
     pub(crate) tokenizer: Option<Tokenizer>,
     /// Whether a case in which no assertion ran fails.
@@ -212,7 +214,8 @@ impl ConfigFile {
             overlap_map_path: object.nullable("overlapMapPath", path, problems, read_string),
             eval_functions_path: object.nullable("evalFunctionsPath", path, problems, read_string),
             silence: object.nullable("silence", path, problems, Silence::read),
-            judge: object.nullable("judge", path, problems, JudgeConfig::read),
+            judge: object.nullable("judge", path, problems, ChatModelConfig::read),
+            forge: object.nullable("forge", path, problems, ChatModelConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {
                 read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name)
             }),

@@ -20,6 +20,10 @@ pub(crate) struct Environment {
     pub(crate) guest: Option<PathBuf>,
     /// karat's folder in the user's cache, where there is one.
     pub(crate) cache_dir: Option<PathBuf>,
+    /// Who works here, as git and the system say.
+    pub(crate) user_name: Option<String>,
+    /// The editor that the person likes.
+    pub(crate) editor: Option<String>,
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
@@ -47,6 +51,8 @@ impl Environment {
             config: variable("KARAT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from),
             guest: path_variable("KARAT_GUEST"),
             cache_dir: cache_dir(&path_variable),
+            user_name: first_set(&["GIT_AUTHOR_NAME", "USER", "LOGNAME", "USERNAME"]),
+            editor: first_set(&["VISUAL", "EDITOR"]),
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
@@ -65,6 +71,11 @@ impl Environment {
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// Returns the first of these variables that says something.
+fn first_set(names: &[&str]) -> Option<String> {
+    names.iter().filter_map(|name| variable(name)).find(|value| !value.trim().is_empty())
 }
 
 fn path_variable(name: &str) -> Option<PathBuf> {

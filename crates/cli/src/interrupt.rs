@@ -63,7 +63,7 @@ pub(crate) fn runtime_that_ends() -> Result<Runtime, Failure> {
     Ok(runtime)
 }
 
-fn end_at_once() {
+pub(crate) fn end_at_once() {
     karat_registry::end_servers();
     #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked to stop: nothing is worth waiting for")]
     std::process::exit(i32::from(ExitStatus::Interrupted.code()))

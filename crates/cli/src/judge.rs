@@ -2,53 +2,15 @@
 
 use std::sync::Arc;
 
-use karat_agents::{Parameters, ScriptedChatModel};
-use karat_core::exit::ExitStatus;
 use karat_core::port::ChatModel;
-use karat_core::source::{ObjectReader, Path, Problems, read_positive_count, read_string};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
 
-use crate::config::{read_seed, read_temperature};
-use crate::diagnostic::print_findings;
+use crate::chat_model::{Role, make_chat_model};
 use crate::failure::Failure;
-use crate::load::read_text;
-use crate::model::{Models, is_model};
+use crate::model::Models;
 use crate::printer::Printer;
-use crate::settings::{Anchored, Settings};
+use crate::settings::Settings;
 
-/// The model that scores rubric cases, and how it is asked.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct JudgeConfig {
-    /// `KIND:MODEL`; `scripted:FILE` answers from a file, for examples and tests.
-    pub(crate) model: String,
-    /// From 0: the higher, the more answers vary.
-    #[schemars(range(min = 0))]
-    pub(crate) temperature: Option<f64>,
-    /// For models that then try to answer the same to the same.
-    pub(crate) seed: Option<i64>,
-    /// The most tokens that an answer may have.
-    #[schemars(range(min = 1))]
-    pub(crate) max_output_tokens: Option<u64>,
-}
-
-impl JudgeConfig {
-    pub(crate) fn named(model: &str) -> Self {
-        Self { model: model.to_owned(), temperature: None, seed: None, max_output_tokens: None }
-    }
-
-    pub(crate) fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
-        let mut object = ObjectReader::open(value, path, problems)?;
-        let model = object.required("model", path, problems, read_string);
-        let temperature = object.nullable("temperature", path, problems, read_temperature);
-        let seed = object.nullable("seed", path, problems, read_seed);
-        let max_output_tokens = object.nullable("maxOutputTokens", path, problems, read_positive_count);
-        object.close(path, problems);
-        Some(Self { model: model?, temperature, seed, max_output_tokens })
-    }
-}
+const JUDGE: Role = Role { name: "judge", output_tokens: None };
 
 /// Prepares the judge; without one, rubric cases are skipped.
 pub(crate) fn make_judge(
@@ -56,29 +18,6 @@ pub(crate) fn make_judge(
     settings: &mut Settings,
     printer: &Printer,
 ) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
-    let Some(Anchored { value: judge, base }) = &settings.judge.clone() else {
-        return Ok(None);
-    };
-    let JudgeConfig { model, temperature, seed, max_output_tokens } = judge;
-    match model.split_once(':') {
-        Some(("scripted", file)) if !file.is_empty() => {
-            if temperature.is_some() || seed.is_some() || max_output_tokens.is_some() {
-                return Err(Failure::invalid("a scripted judge has no 'temperature', 'seed' or 'maxOutputTokens'"));
-            }
-            let script = read_text(&base.join(file), "the judge's script")?;
-            match ScriptedChatModel::read(&script, model.clone()) {
-                Ok(judge) => Ok(Some(Arc::new(judge))),
-                Err(error) => {
-                    print_findings(file, &script, &error.findings, printer);
-                    Err(Failure::reported(ExitStatus::Invalid))
-                }
-            }
-        }
-        _ if is_model(model, settings) => {
-            let parameters =
-                Parameters { temperature: *temperature, seed: *seed, max_output_tokens: *max_output_tokens };
-            Ok(Some(Arc::new(models.client(model, parameters, settings, printer)?)))
-        }
-        _ => Err(Failure::invalid(format!("'{model}' is no judge: expected a model (KIND:MODEL) or scripted:FILE"))),
-    }
+    let judge = settings.judge.clone();
+    judge.map(|judge| make_chat_model(&judge, JUDGE, models, settings, printer)).transpose()
 }

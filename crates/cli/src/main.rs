@@ -4,6 +4,7 @@ mod agent;
 mod args;
 mod baseline;
 mod beginning;
+mod chat_model;
 mod clock;
 mod config;
 mod confusion;
@@ -13,6 +14,7 @@ mod edit_lock;
 mod environment;
 mod eval_functions;
 mod failure;
+mod forge_model;
 mod functions;
 mod interrupt;
 mod judge;
@@ -85,6 +87,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
+        Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),

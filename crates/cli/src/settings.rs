@@ -16,11 +16,11 @@ use serde_json::Value;
 
 use crate::agent::learn_arguments;
 use crate::args::{ConfigArgs, ModelArgs};
+use crate::chat_model::ChatModelConfig;
 use crate::config::{ConfigFile, SnapshotSource};
 use crate::diagnostic::print_findings;
 use crate::environment::{Environment, Variables};
 use crate::failure::Failure;
-use crate::judge::JudgeConfig;
 use crate::live::LiveTools;
 use crate::load::read_text;
 use crate::printer::Printer;
@@ -58,7 +58,10 @@ pub(crate) struct Settings {
     pub(crate) baseline: Option<BaselineSetting>,
     pub(crate) concurrency: usize,
     pub(crate) timeout: Duration,
-    pub(crate) judge: Option<Anchored<JudgeConfig>>,
+    /// The model that scores rubric cases.
+    pub(crate) judge: Option<Anchored<ChatModelConfig>>,
+    /// The model that drafts cases.
+    pub(crate) forge: Option<Anchored<ChatModelConfig>>,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
@@ -160,11 +163,13 @@ impl Settings {
             model.providers.values_mut().for_each(|provider| provider.max_retries = None);
         }
         mask_provider_keys(&variables, &mut redactor);
-        let judge = judge_flag(args, &mut redactor)?;
+        let judge = ChatModelConfig::flag("judge", args.judge.as_deref(), &mut redactor)?;
+        let forge = ChatModelConfig::flag("forge", args.forge.as_deref(), &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             silence: silence_setting(args, &file, config_path, &mut redactor)?,
             judge: resolver.anchored(judge, file.judge.clone()),
+            forge: resolver.anchored(forge, file.forge.clone()),
             agent_endpoints,
             agent,
             seed_manifest: resolver.path(
@@ -337,18 +342,6 @@ fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) ->
     match &args.eval_limits {
         Some(text) => read_flag("eval-limits", text, LowerLimits::read, redactor),
         None => Ok(file.eval_limits.unwrap_or_default()),
-    }
-}
-
-/// Returns the judge of a flag: a model alone, or with how it is asked.
-fn judge_flag(args: &ConfigArgs, redactor: &mut Redactor) -> Result<Option<JudgeConfig>, Failure> {
-    match args.judge.as_deref().map(str::trim) {
-        Some(text) if text.starts_with('{') => read_flag("judge", text, JudgeConfig::read, redactor).map(Some),
-        Some(model) => {
-            redactor.learn("judge", &Value::from(model));
-            Ok(Some(JudgeConfig::named(model)))
-        }
-        None => Ok(None),
     }
 }
 

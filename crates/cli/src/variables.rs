@@ -45,6 +45,7 @@ impl ConfigArgs {
             eval_functions_path: flags.eval_functions_path.or_else(|| path("EVAL_FUNCTIONS_PATH")),
             silence: flags.silence.or_else(|| text("SILENCE")),
             judge: flags.judge.or_else(|| text("JUDGE")),
+            forge: flags.forge.or_else(|| text("FORGE")),
             tokenizer: flags.tokenizer.or_else(|| text("TOKENIZER")),
             strict: flags.strict.map_or_else(|| boolean("STRICT", &text), |flag| Ok(Some(flag)))?,
             all_failures: flags.all_failures.map_or_else(|| boolean("ALL_FAILURES", &text), |flag| Ok(Some(flag)))?,

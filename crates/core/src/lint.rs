@@ -399,25 +399,27 @@ impl<'n> ToolNames<'n> {
 
     fn missing(&mut self, tool: &'n str) -> Option<&(Rule, String)> {
         let registry = self.registry?;
-        let look = || {
-            if registry.tool(tool).is_some() {
-                return None;
-            }
-            let near = crate::source::nearest(tool, &registry.names())
-                .map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
-            if registry.gaps().is_empty() {
-                return Some((Rule::UnknownTool, format!("the registry has no tool '{tool}'{near}")));
-            }
-            let message = format!(
-                "no tool '{tool}' is in what could be read of the registry{near}; it may be in a part that could not"
-            );
-            Some((Rule::ToolNotKnown, message))
-        };
-        self.asked.entry(tool).or_insert_with(look).as_ref()
+        self.asked.entry(tool).or_insert_with(|| missing_tool(registry, tool)).as_ref()
     }
 }
 
-fn asserts_absence(expect: &Expectation) -> bool {
+/// Says that the registry lacks a tool, if it does, and which one may have been meant.
+pub fn missing_tool(registry: &Registry, tool: &str) -> Option<(Rule, String)> {
+    if registry.tool(tool).is_some() {
+        return None;
+    }
+    let near = crate::source::nearest(tool, &registry.names())
+        .map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
+    if registry.gaps().is_empty() {
+        return Some((Rule::UnknownTool, format!("the registry has no tool '{tool}'{near}")));
+    }
+    let message =
+        format!("no tool '{tool}' is in what could be read of the registry{near}; it may be in a part that could not");
+    Some((Rule::ToolNotKnown, message))
+}
+
+/// Tells whether an expectation says that something does not happen.
+pub fn asserts_absence(expect: &Expectation) -> bool {
     !is_empty(expect.tools_not_called.as_deref())
         || !is_empty(expect.response_not_contains.as_deref())
         || expect.tools_called.as_ref().is_some_and(Vec::is_empty)

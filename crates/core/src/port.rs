@@ -87,7 +87,7 @@ impl Drop for Wait<'_> {
 }
 
 /// Why there is no answer to judge.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentError {
     /// A lower-case fragment, not yet shortened: a secret that is cut in two could not be found any more.
     pub message: String,
@@ -97,11 +97,26 @@ pub struct AgentError {
     pub ends_run: bool,
     /// Nobody waited any longer: that is a verdict, unlike other errors.
     pub timed_out: bool,
+    /// What a model said that cannot be used: it was reached, so that asking it again may help.
+    pub unusable: Option<Box<UnusableReply>>,
+}
+
+/// What a model said in place of an answer of the asked shape.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UnusableReply {
+    /// A refusal, a text that is no JSON, half a JSON; empty where it said nothing.
+    pub text: String,
+    pub usage: Option<Usage>,
 }
 
 impl AgentError {
     pub fn new(message: impl Into<String>, elapsed: Duration) -> Self {
-        Self { message: message.into(), elapsed, ends_run: false, timed_out: false }
+        Self { message: message.into(), elapsed, ends_run: false, timed_out: false, unusable: None }
+    }
+
+    /// Tells of a model that spoke, but gave no answer of the asked shape.
+    pub fn unusable(message: impl Into<String>, elapsed: Duration, reply: UnusableReply) -> Self {
+        Self { unusable: Some(Box::new(reply)), ..Self::new(message, elapsed) }
     }
 
     pub fn timeout(elapsed: Duration) -> Self {

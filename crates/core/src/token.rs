@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::source::nearest;
 use crate::text::text_form;
 
 /// What tokens are resolved from.
@@ -28,18 +29,29 @@ pub struct ResolvedList {
 
 /// A token found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Token<'t> {
+pub struct Token<'t> {
     /// The whole token with its braces.
-    text: &'t str,
-    start: usize,
-    source: Source,
-    path: &'t str,
+    pub text: &'t str,
+    /// Where it begins, in bytes.
+    pub start: usize,
+    pub source: Source,
+    pub path: &'t str,
 }
 
+/// What a token names a value of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+pub enum Source {
+    /// Values that stay as they are.
     Seed,
+    /// Values of the moment of a run.
     Snapshot,
+}
+
+impl Token<'_> {
+    /// Tells whether its path could lead anywhere.
+    pub fn is_well_formed(&self) -> bool {
+        self.path.split('.').all(|segment| split_segment(segment).is_some())
+    }
 }
 
 impl TokenSources {
@@ -91,12 +103,33 @@ impl TokenSources {
         list
     }
 
-    fn lookup(&self, token: Token<'_>) -> Option<&Value> {
-        let root = match token.source {
+    /// Returns the value that a token stands for.
+    pub fn lookup(&self, token: Token<'_>) -> Option<&Value> {
+        walk(self.root(token.source)?, token.path).filter(|value| !value.is_null())
+    }
+
+    /// Returns the path that was probably meant by a token without a value: one that leads to a value, with one key
+    /// of the token's path spelt otherwise.
+    pub fn nearest_path(&self, token: Token<'_>) -> Option<String> {
+        let root = self.root(token.source)?;
+        let segments: Vec<&str> = token.path.split('.').collect();
+        // The longest beginning that leads somewhere: what stands behind it is spelt wrong.
+        let wrong = (0..segments.len()).find(|&at| walk(root, &segments[..=at].join(".")).is_none())?;
+        let parent = if wrong == 0 { root } else { walk(root, &segments[..wrong].join("."))? };
+        let (key, _) = split_segment(segments[wrong])?;
+        let keys: Vec<&str> = parent.as_object()?.keys().map(String::as_str).collect();
+        let meant = format!("{}{}", nearest(key, &keys)?, &segments[wrong][key.len()..]);
+        let path =
+            segments[..wrong].iter().copied().chain([meant.as_str()]).chain(segments[wrong + 1..].iter().copied());
+        let path = path.collect::<Vec<_>>().join(".");
+        walk(root, &path).filter(|value| !value.is_null()).map(|_| path)
+    }
+
+    fn root(&self, source: Source) -> Option<&Value> {
+        match source {
             Source::Seed => self.seed.as_ref(),
             Source::Snapshot => self.snapshot.as_ref(),
-        }?;
-        walk(root, token.path).filter(|value| !value.is_null())
+        }
     }
 }
 
@@ -120,7 +153,7 @@ fn single(text: &str) -> Option<Token<'_>> {
 }
 
 /// Finds the tokens of a text; any other `{{…}}` is plain text.
-fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
+pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
         while let Some(found) = text[from..].find("{{") {
@@ -225,6 +258,22 @@ mod tests {
     fn leaves_unresolved(#[case] text: &str, #[case] tokens: &[&str]) {
         let tokens = tokens.iter().map(|&token| token.to_owned()).collect();
         assert_eq!(sources().resolve(text), Resolved::Unresolved(tokens));
+    }
+
+    #[rstest]
+    #[case("{{seed:a.c[0].c}}", Some("a.b[0].c"))]
+    #[case("{{seed:lisst[1]}}", Some("list[1]"))]
+    #[case("{{seed:a.b[0].d}}", Some("a.b[0].c"))]
+    #[case("{{seed:lisst[7]}}", None)]
+    #[case("{{seed:weather}}", None)]
+    #[case("{{seed:a..b}}", None)]
+    #[case("{{seed:list.x}}", None)]
+    #[case("{{snapshot:prise}}", Some("price"))]
+    fn a_slip_of_the_finger_is_found(#[case] text: &str, #[case] expected: Option<&str>) {
+        let token = tokens(text).next().expect("a token");
+        assert_eq!(sources().nearest_path(token).as_deref(), expected);
+        assert_eq!(TokenSources::default().nearest_path(token), None);
+        assert_eq!(token.is_well_formed(), text != "{{seed:a..b}}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Slot;
+use crate::rules::DraftRule;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -34,6 +35,8 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DraftFinding {
+    /// Which rule does not hold, so that programs need not read the message.
+    pub rule: DraftRule,
     pub weight: Weight,
     /// Where in the case, as a JSON pointer; empty for the whole of it.
     pub pointer: String,
@@ -51,12 +54,26 @@ pub enum Weight {
 }
 
 impl DraftFinding {
+    /// Returns what the drafter itself has to say, and cannot be approved so.
     pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { weight: Weight::Error, pointer: pointer.into(), message: message.into() }
+        Self { rule: DraftRule::Drafter, weight: Weight::Error, pointer: pointer.into(), message: message.into() }
     }
 
+    /// Returns what the drafter itself has to say, and a person should look at.
     pub fn warning(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { weight: Weight::Warning, pointer: pointer.into(), message: message.into() }
+        Self { weight: Weight::Warning, ..Self::error(pointer, message) }
+    }
+
+    /// Returns the finding as one of a rule.
+    #[must_use]
+    pub fn of(self, rule: DraftRule) -> Self {
+        Self { rule, ..self }
+    }
+
+    /// Tells whether a drafter that can do better should be asked again: a person could live with some of it, but a
+    /// model need not.
+    pub fn is_worth_another_try(&self) -> bool {
+        self.weight == Weight::Error || self.rule.can_be_mended()
     }
 }
 

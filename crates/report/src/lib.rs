@@ -8,6 +8,7 @@ mod console;
 mod coverage;
 pub mod destination;
 mod evals;
+pub mod forge;
 pub mod github;
 mod json;
 pub mod junit;

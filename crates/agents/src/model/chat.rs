@@ -1,9 +1,9 @@
 //! Asks a model once, for an answer of a given shape.
 
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Waiting};
+use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, UnusableReply, Waiting};
 use serde_json::{Map, Value};
 
-use super::client::ModelClient;
+use super::client::{Answered, ModelClient};
 use super::provider::Api;
 use super::{anthropic, openai};
 
@@ -25,15 +25,16 @@ impl ChatModel for ModelClient {
             let system = Some(prompt.system.as_str());
             let messages = self.first_messages(system, &prompt.user);
             let answered = self.ask(system, &messages, None, Some(prompt), waiting).await?;
-            if let Some(why) = answered.turn.cut_off {
-                return Err(AgentError::new(why, answered.latency));
-            }
-            let value = match self.api() {
-                Api::Openai => openai::structured(&answered.turn),
-                Api::Anthropic => anthropic::structured(&answered.turn),
+            let Answered { mut turn, usage, latency } = answered;
+            let value = match (turn.cut_off.take(), self.api()) {
+                (Some(why), _) => Err(why),
+                (None, Api::Openai) => openai::structured(&turn),
+                (None, Api::Anthropic) => anthropic::structured(&turn),
             };
-            let value = value.map_err(|message| AgentError::new(message, answered.latency))?;
-            Ok(ChatReply { value, usage: answered.usage, latency_ms: answered.latency.as_secs_f64() * 1000.0 })
+            match value {
+                Ok(value) => Ok(ChatReply { value, usage, latency_ms: latency.as_secs_f64() * 1000.0 }),
+                Err(why) => Err(AgentError::unusable(why, latency, UnusableReply { text: turn.said(), usage })),
+            }
         })
     }
 }

@@ -17,6 +17,17 @@ pub(super) struct Turn {
     pub(super) cut_off: Option<String>,
 }
 
+impl Turn {
+    /// Returns what the model said in words, or in place of a call's arguments.
+    pub(super) fn said(self) -> String {
+        let unreadable = self.calls.into_iter().find_map(|call| match call.arguments {
+            Arguments::Unreadable(text) => Some(text),
+            Arguments::Object(_) => None,
+        });
+        unreadable.unwrap_or(self.text)
+    }
+}
+
 /// A call that the model wants made.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {

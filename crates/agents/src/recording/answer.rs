@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use karat_core::port::{AgentError, ChatReply};
+use karat_core::port::{AgentError, ChatReply, UnusableReply};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use serde::de::DeserializeOwned;
@@ -130,6 +130,17 @@ pub(super) struct WrittenError {
     elapsed_ms: f64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unusable: Option<WrittenUnusable>,
+}
+
+/// What a model said in place of an answer.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenUnusable {
+    text: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
 }
 
 const NANOS_PER_MILLI: f64 = 1e6;
@@ -137,21 +148,36 @@ const NANOS_PER_MILLI: f64 = 1e6;
 impl WrittenError {
     pub(super) fn of(error: &AgentError) -> Self {
         // What ends a run is not recorded.
-        let AgentError { message, elapsed, ends_run: _, timed_out } = error.clone();
+        let AgentError { message, elapsed, ends_run: _, timed_out, unusable } = error.clone();
         #[expect(clippy::cast_precision_loss, reason = "exact for some fifty days, as the way back is")]
         let elapsed_ms = elapsed.as_nanos() as f64 / NANOS_PER_MILLI;
-        Self { message: message.into(), elapsed_ms, timed_out }
+        let unusable = unusable.map(|reply| {
+            let UnusableReply { text, usage } = *reply;
+            WrittenUnusable { text: text.into(), usage }
+        });
+        Self { message: message.into(), elapsed_ms, timed_out, unusable }
     }
 
     pub(super) fn read(self) -> AgentError {
-        let Self { message, elapsed_ms, timed_out } = self;
+        let Self { message, elapsed_ms, timed_out, unusable } = self;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "what is out of range is cut to it"
         )]
         let nanos = (elapsed_ms * NANOS_PER_MILLI).round() as u64;
-        AgentError { timed_out, ..AgentError::new(message, Duration::from_nanos(nanos)) }
+        let unusable =
+            unusable.map(|WrittenUnusable { text, usage }| Box::new(UnusableReply { text: text.into(), usage }));
+        AgentError { timed_out, unusable, ..AgentError::new(message, Duration::from_nanos(nanos)) }
+    }
+}
+
+/// Takes out of an error what must not be on disk, or cannot be.
+pub(super) fn clean_error(error: &mut AgentError, redactor: &Redactor) {
+    redactor.string(&mut error.message);
+    if let Some(reply) = &mut error.unusable {
+        redactor.string(&mut reply.text);
+        reply.usage.iter_mut().for_each(clean_usage);
     }
 }
 

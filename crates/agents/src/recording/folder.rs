@@ -10,7 +10,7 @@ use std::time::Duration;
 use karat_core::port::{AgentError, Pending};
 use karat_core::redact::Redactor;
 
-use super::answer::Answer;
+use super::answer::{Answer, clean_error};
 use super::difference::Known;
 use super::file::{self, Unreadable};
 use super::key::Key;
@@ -118,7 +118,7 @@ impl RecordingFolder {
         // Also for this run, which else could judge what no replay will see.
         match &mut outcome {
             Ok(answer) => answer.clean(&self.redactor),
-            Err(error) => self.redactor.string(&mut error.message),
+            Err(error) => clean_error(error, &self.redactor),
         }
         self.record(key, &outcome);
         outcome
@@ -130,7 +130,7 @@ impl RecordingFolder {
             return;
         }
         let mut error = error.clone();
-        self.redactor.string(&mut error.message);
+        clean_error(&mut error, &self.redactor);
         self.record::<A>(key, &Err(error));
     }
 

@@ -14,4 +14,5 @@ mod reading;
 mod recording;
 mod refusing;
 mod scripted;
+mod structured;
 mod support;

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
 use karat_core::assertion::Mode;
 use karat_core::case::{Case, Expectation};
-use karat_core::port::{Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply, Pending, Unwatched, Waiting};
+use karat_core::port::{
+    Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply, Pending, UnusableReply, Unwatched, Waiting,
+};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;
@@ -782,8 +784,11 @@ fn any_trace() -> impl Strategy<Value = Trace> {
 }
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {
-    let error = (text(), 0..1_u64 << 51, any::<bool>()).prop_map(|(message, nanos, timed_out)| AgentError {
+    let unusable = maybe((text(), maybe(usage())).prop_map(|(text, usage)| Box::new(UnusableReply { text, usage })));
+    let error = (text(), 0..1_u64 << 51, any::<bool>(), unusable);
+    let error = error.prop_map(|(message, nanos, timed_out, unusable)| AgentError {
         timed_out,
+        unusable,
         ..AgentError::new(message, Duration::from_nanos(nanos))
     });
     prop_oneof![4 => any_trace().prop_map(Ok), 1 => error.prop_map(Err)]

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod coverage;
 pub(crate) mod diff;
 pub(crate) mod eval;
+pub(crate) mod forge;
 pub(crate) mod init;
 pub(crate) mod overlap;
 pub(crate) mod regress;

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::check::CheckReport;
 use crate::verb::eval::{DoctorReport, EvalCheckReport};
+use crate::verb::forge::ForgeReport;
 use crate::verb::overlap::{ListReport, SuggestionReport};
 use crate::verb::regress::RegressReport;
 
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::EvalExecution => schema_for!(Execution),
         SchemaName::EvalRun => schema_for!(EvalRun),
         SchemaName::EvalTest => schema_for!(EvalTestReport),
+        SchemaName::Forge => schema_for!(ForgeReport),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -19,6 +19,12 @@ mod eval_run;
 mod eval_test;
 mod eval_traces;
 mod evals_in_cases;
+mod forge;
+#[cfg(unix)]
+mod forge_kill;
+mod forge_model;
+#[cfg(unix)]
+mod forge_terminal;
 mod generated;
 mod hostile;
 mod init;

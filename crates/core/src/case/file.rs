@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Expectation, Tier};
+use super::{Approval, Expectation, Tier};
 
 /// A suite: metadata, where the file has any, and its cases in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +68,8 @@ pub struct Metadata {
     pub overlap_map_version: Option<String>,
     /// For each regression case's id, the hash of its canonical JSON, so that an edit is found.
     pub case_hashes: Option<BTreeMap<String, String>>,
+    /// Who approved which of the cases that were drafted.
+    pub approvals: Option<Vec<Approval>>,
 }
 
 /// How hard a labeled case is meant to be, or that it guards a fixed bug.

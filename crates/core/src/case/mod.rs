@@ -1,7 +1,9 @@
 //! Eval files: the cases a suite is made of, and what each expects.
 
+mod approval;
 mod expectation;
 mod file;
+mod id;
 mod read;
 mod read_expectation;
 mod read_rubric;
@@ -9,8 +11,10 @@ mod rubric;
 mod shape;
 mod tier;
 
+pub use approval::Approval;
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
 pub use file::{Case, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
+pub use id::{next_ids, slug};
 pub use read::{InvalidEvalFile, Origin};
 pub use rubric::{Dimension, RubricCase, RubricFile, RubricFileSchema, SuiteFile};
 pub use tier::Tier;

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use super::read_expectation::read_expectation;
 use super::read_rubric::{read_rubric_case, refuse_other_tier};
-use super::{Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
+use super::{Approval, Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use crate::hash::short_hash;
 use crate::source::{
-    Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_count,
-    read_object_map, read_positive_count, read_string, read_word, type_name,
+    Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
+    read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 
 /// What a file's name says.
@@ -334,6 +334,9 @@ fn read_metadata(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opt
         }),
         overlap_map_version: object.nullable("overlapMapVersion", path, problems, read_string),
         case_hashes: object.nullable("caseHashes", path, problems, read_hashes),
+        approvals: object.nullable("approvals", path, problems, |value, path, problems| {
+            read_array(value, path, problems, Approval::read)
+        }),
     };
     object.close(path, problems);
     Some(metadata)

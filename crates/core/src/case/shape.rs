@@ -18,6 +18,10 @@ pub(super) fn envelope(schema: &mut Schema) {
     }
 }
 
+pub(super) fn approval(schema: &mut Schema) {
+    refuse_nulls(schema);
+}
+
 pub(super) fn case(schema: &mut Schema) {
     refuse_nulls(schema);
 }

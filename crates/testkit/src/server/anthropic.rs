@@ -227,16 +227,22 @@ pub(super) fn forced_tool(body: &Value) -> Option<&str> {
 /// Returns a turn as the API answers it.
 pub(super) fn message(turn: &Turn, request: &Value) -> Value {
     let mut content = Vec::new();
-    if !turn.text.is_empty() {
-        content.push(json!({"type": "text", "text": turn.text}));
+    let said = turn.refusal.as_ref().unwrap_or(&turn.text);
+    if !said.is_empty() {
+        content.push(json!({"type": "text", "text": said}));
     }
     let calls = turn.calls.iter().map(|call| match &call.arguments {
         Arguments::Raw(raw) => (call.name.as_str(), json!(raw)),
         Arguments::Json(json) => (call.name.as_str(), json.clone()),
     });
-    let structured = turn.structured.as_ref().zip(forced_tool(request)).map(|(input, name)| (name, input.clone()));
+    let structured = turn.structured.as_ref().zip(forced_tool(request)).map(|(input, name)| (name, input.json()));
     let calls: Vec<_> = calls.chain(structured).collect();
-    let stop_reason = if calls.is_empty() { "end_turn" } else { "tool_use" };
+    let stop_reason = match turn {
+        Turn { is_cut_off: true, .. } => "max_tokens",
+        Turn { refusal: Some(_), .. } => "refusal",
+        _ if calls.is_empty() => "end_turn",
+        _ => "tool_use",
+    };
     content.extend(calls.into_iter().enumerate().map(|(index, (name, input))| {
         json!({"type": "tool_use", "id": format!("toolu_{index}_{name}"), "name": name, "input": input})
     }));

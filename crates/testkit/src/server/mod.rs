@@ -8,10 +8,13 @@
 //! |---|---|
 //! | `{response, toolCalls, …, delayMs}` | an agent's: these fields as JSON, after a while |
 //! | `{text, calls: [{name, args \| rawArgs}], usage: [in, out], structured, delayMs}` | a model's, in the shape of its API |
+//! | `{refusal}` | a model's that will not, as its API says so |
+//! | `{cutOff: true}` beside a model's | its answer ends where it may not be longer |
 //! | `{turns: [entry, …]}` | a model's, by the number of turns that the request holds already; the last one stays |
 //! | `{status, text, headers}` with a status other than 200 | a model API's error |
 //! | `{json}`, `{raw}`, `{rawBytes: [255, …]}` with `status`, `headers`, `delayMs` | this body |
 //! | `{sequence: [entry, …]}` | one after another for each request of the message; the last one stays |
+//! | `{queue: [entry, …]}` for `*` | one after another, whatever the message; the last one stays |
 //! | `{hangup: true}` | none: the connection is closed |
 //! | `{huge: N}` | a valid reply of N bytes |
 //! | `{endless: true}` | a body that never ends |
@@ -20,7 +23,7 @@
 //!
 //! `rawArgs` are arguments as a text that need not be JSON; Anthropic's API, which passes JSON, passes that text.
 //! `structured` is the answer to a request for JSON of a given shape: by `response_format` (`OpenAI`) or by a forced
-//! tool. `{"*": {"storm": {every: N, …entry}, …}}` gives every N-th POST over all messages that entry, and the others
+//! tool; `rawStructured` is such an answer as a text that need not be JSON. `{"*": {"storm": {every: N, …entry}, …}}` gives every N-th POST over all messages that entry, and the others
 //! what they would have got.
 //!
 //! What is not scripted gets a 404, from a model a 400. The model APIs are as strict as the real ones: a request that
@@ -225,6 +228,8 @@ struct Tally {
     questions: u64,
     /// How often each message came.
     asked: BTreeMap<String, usize>,
+    /// How many answers were taken from the queue.
+    queued: usize,
     in_flight: usize,
     peak: usize,
 }
@@ -252,6 +257,10 @@ impl Round {
         let mut tally = self.tally();
         tally.questions += 1;
         let entry = self.script.storm(tally.questions).or_else(|| {
+            if let Some(entry) = self.script.queued(&question.message, tally.queued) {
+                tally.queued += 1;
+                return Some(entry);
+            }
             let asked = tally.asked.entry(question.message.clone()).or_default();
             let before = *asked;
             *asked += 1;

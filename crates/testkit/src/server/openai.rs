@@ -129,6 +129,9 @@ fn check_response_format(body: &Value) -> Result<(), Refusal> {
         Some("text" | "json_object") => true,
         Some("json_schema") => {
             let schema = &format["json_schema"];
+            if schema["strict"] == true {
+                check_strict(&schema["schema"], "response_format.json_schema.schema")?;
+            }
             schema["name"].as_str().is_some_and(is_tool_name) && schema["schema"].is_object()
         }
         _ => false,
@@ -138,6 +141,30 @@ fn check_response_format(body: &Value) -> Result<(), Refusal> {
     } else {
         Err(Refusal::bad("response_format: no known type, or no json_schema with name and schema"))
     }
+}
+
+/// Refuses a schema that a model could not be held to: every key of an object is required and there are no others, and
+/// whatever there is has a type.
+fn check_strict(schema: &Value, at: &str) -> Result<(), Refusal> {
+    let wrong = |what: &str| Err(Refusal::bad(format!("{at}: {what}")));
+    if !["type", "$ref", "anyOf"].iter().any(|key| schema.get(key).is_some()) {
+        return wrong("schema must have a 'type' key");
+    }
+    if schema["type"] == "object" {
+        if schema["additionalProperties"] != false {
+            return wrong("'additionalProperties' is required to be supplied and to be false");
+        }
+        let keys: BTreeSet<&str> =
+            schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+        let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if keys != required {
+            return wrong("'required' is required to be an array including every key in properties");
+        }
+    }
+    let members = |key: &str| schema[key].as_object().into_iter().flatten().map(|(_, inner)| inner);
+    let choices = schema["anyOf"].as_array().into_iter().flatten();
+    let mut inner = members("properties").chain(members("$defs")).chain(choices).chain(schema.get("items"));
+    inner.try_for_each(|inner| check_strict(inner, at))
 }
 
 fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
@@ -242,8 +269,8 @@ pub(super) fn completion(turn: &Turn, request: &Value) -> Value {
         .collect();
     if let Some(structured) = &turn.structured {
         match request["tool_choice"]["function"]["name"].as_str() {
-            Some(forced) => calls.push((forced, structured.to_string())),
-            None => text = structured.to_string(),
+            Some(forced) => calls.push((forced, structured.text())),
+            None => text = structured.text(),
         }
     }
     let calls: Vec<Value> = calls
@@ -254,8 +281,15 @@ pub(super) fn completion(turn: &Turn, request: &Value) -> Value {
             json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
         })
         .collect();
-    let finish_reason = if calls.is_empty() { "stop" } else { "tool_calls" };
+    let finish_reason = match (turn.is_cut_off, calls.is_empty()) {
+        (true, _) => "length",
+        (false, true) => "stop",
+        (false, false) => "tool_calls",
+    };
     let mut message = json!({"role": "assistant", "content": (!text.is_empty()).then_some(text)});
+    if let Some(refusal) = &turn.refusal {
+        message["refusal"] = json!(refusal);
+    }
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }

@@ -27,7 +27,8 @@ impl Script {
         };
         let storm = take_storm(&mut entries);
         for (message, entry) in &entries {
-            let steps = entry.get("sequence").and_then(Value::as_array);
+            let is_queue = message == ANY_MESSAGE && entry.get("queue").is_some();
+            let steps = entry.get(if is_queue { "queue" } else { "sequence" }).and_then(Value::as_array);
             let one = std::slice::from_ref(entry);
             let steps = steps.map_or(one, Vec::as_slice);
             assert!(!steps.is_empty(), "the sequence of '{message}' has no entry");
@@ -55,6 +56,13 @@ impl Script {
     /// Returns the entry for the request of this number, counted from 1, where the storm takes it.
     pub(super) fn storm(&self, number: u64) -> Option<&Map<String, Value>> {
         self.storm.as_ref().filter(|storm| number.is_multiple_of(storm.every)).map(|storm| &storm.entry)
+    }
+
+    /// Returns the entry of the queue for a message without an entry of its own, after so many others.
+    pub(super) fn queued(&self, message: &str, before: usize) -> Option<&Map<String, Value>> {
+        let any = self.entries.get(ANY_MESSAGE).filter(|_| !self.entries.contains_key(message))?;
+        let queue = any.get("queue")?.as_array()?;
+        queue.get(before).or_else(|| queue.last())?.as_object()
     }
 
     /// Returns the entry for a message that came `before` times already.

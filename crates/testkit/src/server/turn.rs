@@ -10,7 +10,37 @@ pub(super) struct Turn {
     /// Tokens in and out.
     pub(super) usage: Option<(u64, u64)>,
     /// The answer to a request for JSON of a given shape.
-    pub(super) structured: Option<Value>,
+    pub(super) structured: Option<Structured>,
+    /// Why the model will not.
+    pub(super) refusal: Option<String>,
+    /// The answer ends where it may not be longer.
+    pub(super) is_cut_off: bool,
+}
+
+/// An answer of a given shape.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Structured {
+    Json(Value),
+    /// A text that need not be JSON.
+    Raw(String),
+}
+
+impl Structured {
+    /// Returns it as a text.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Json(value) => value.to_string(),
+            Self::Raw(raw) => raw.clone(),
+        }
+    }
+
+    /// Returns it as JSON, which a text is too.
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Self::Json(value) => value.clone(),
+            Self::Raw(raw) => json!(raw),
+        }
+    }
 }
 
 /// A tool that the model calls.
@@ -37,7 +67,12 @@ impl Turn {
             usage: entry
                 .get("usage")
                 .map(|usage| serde_json::from_value(usage.clone()).expect("'usage' is two numbers: in and out")),
-            structured: entry.get("structured").cloned(),
+            structured: match entry.get("rawStructured") {
+                Some(raw) => Some(Structured::Raw(raw.as_str().expect("'rawStructured' is a text").to_owned())),
+                None => entry.get("structured").cloned().map(Structured::Json),
+            },
+            refusal: entry.get("refusal").map(|text| text.as_str().expect("'refusal' is a text").to_owned()),
+            is_cut_off: entry.get("cutOff").and_then(Value::as_bool).unwrap_or_default(),
         }
     }
 

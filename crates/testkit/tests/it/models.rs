@@ -573,3 +573,67 @@ fn whatever_is_sent_the_server_goes_on(#[values(OpenAi, Anthropic)] api: Api, #[
     assert_eq!((status, &answer), (400, &api.error(400, &server.refusals()[0])));
     assert_eq!(api.ask(&server, &api.request("m", &[])).0, 200);
 }
+
+#[test]
+fn a_strict_schema_requires_every_key_and_no_others() {
+    let server = ScriptedServer::start(json!({"*": {"structured": {}}}));
+    let inner = |required: Value, more: Value| {
+        let object = json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "required": required,
+            "additionalProperties": more});
+        json!({"type": "object", "properties": {"list": {"type": "array", "items": object}}, "required": ["list"],
+            "additionalProperties": false})
+    };
+    for (schema, status) in [
+        (inner(json!(["a"]), json!(false)), 200),
+        (inner(json!([]), json!(false)), 400),
+        (inner(json!(["a"]), json!(true)), 400),
+        (json!({"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": false}), 400),
+    ] {
+        let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema, "strict": true}});
+        let (answered, _) = OpenAi.ask(&server, &with(OpenAi.request("m", &[]), "/response_format", format));
+        assert_eq!(answered, status, "{schema}");
+    }
+}
+
+#[rstest]
+#[case(OpenAi)]
+#[case(Anthropic)]
+fn a_queue_is_taken_in_order_whatever_is_asked(#[case] api: Api) {
+    let queue = json!([{"text": "one"}, {"status": 429, "text": "slow down", "headers": {"retry-after": "0"}}, {"text": "two"}]);
+    let server = ScriptedServer::start(json!({"*": {"queue": queue}, "own": {"text": "mine"}}));
+    let text = |message: &str| api.text(&api.ask(&server, &api.request(message, &[])).1);
+    assert_eq!(text("a"), "one");
+    assert_eq!(text("own"), "mine", "an entry of its own comes first, and takes nothing from the queue");
+    let (status, head, _) = api.ask_raw(&server, &api.request("b", &[]));
+    assert_eq!(status, 429);
+    assert!(head.contains("retry-after: 0"), "{head}");
+    assert_eq!((text("c"), text("a")), (json!("two"), json!("two")));
+}
+
+#[test]
+fn a_refusal_and_a_cut_off_answer_are_told_as_the_apis_tell_them() {
+    let ask = |api: Api, entry: Value| {
+        let server = ScriptedServer::start(json!({"*": entry}));
+        api.ask(&server, &api.request("m", &[])).1
+    };
+    let refused = ask(OpenAi, json!({"refusal": "No."}));
+    let choice = &refused["choices"][0];
+    assert_eq!((&choice["message"]["refusal"], &choice["message"]["content"]), (&json!("No."), &Value::Null));
+    assert_eq!(choice["finish_reason"], "stop");
+    let refused = ask(Anthropic, json!({"refusal": "No."}));
+    assert_eq!((&refused["stop_reason"], Anthropic.text(&refused)), (&json!("refusal"), json!("No.")));
+    let cut = json!({"text": "{\"a\":", "cutOff": true});
+    assert_eq!(ask(OpenAi, cut.clone())["choices"][0]["finish_reason"], "length");
+    assert_eq!(ask(Anthropic, cut)["stop_reason"], "max_tokens");
+}
+
+#[test]
+fn a_structured_answer_need_not_be_json() {
+    let server = ScriptedServer::start(json!({"*": {"rawStructured": "{\"cases\": ["}}));
+    let schema = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}});
+    let (_, answer) = OpenAi.ask(&server, &with(OpenAi.request("m", &[]), "/response_format", schema));
+    assert_eq!(OpenAi.text(&answer), "{\"cases\": [");
+    let forced = json!({"type": "tool", "name": "look"});
+    let (_, answer) = Anthropic.ask(&server, &with(Anthropic.request("m", &[]), "/tool_choice", forced));
+    assert_eq!(answer["content"][0]["input"], "{\"cases\": [");
+}

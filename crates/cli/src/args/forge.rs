@@ -1,0 +1,86 @@
+//! The arguments of `karat forge`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{ConfigArgs, OutputFormat};
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct ForgeArgs {
+    /// The tool to draft cases for [default with --resume: that of the only kept session]
+    pub(crate) tool: Option<String>,
+    /// Which cases to draft
+    #[arg(long, value_name = "TIER", default_value = "both")]
+    pub(crate) tier: ForgeTier,
+    /// What a person says who means this tool (repeatable, 3 to 5) [default: as the registry says]
+    #[arg(long, value_name = "PHRASE")]
+    pub(crate) trigger: Vec<String>,
+    /// Who drafts [default: the model of --model or 'forge', else template]
+    #[arg(long, value_name = "DRAFTER")]
+    pub(crate) drafter: Option<DrafterName>,
+    /// The model that drafts, in place of that of 'forge' in karat.json
+    #[arg(long, value_name = "KIND:MODEL")]
+    pub(crate) model: Option<String>,
+    /// Draft from the real messages of these traces, as JSON lines; - is stdin (repeatable)
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Show how many cases there should be, and draft nothing
+    #[arg(long, conflicts_with_all = ["dry_run", "approve_all", "resume", "restart"])]
+    pub(crate) plan: bool,
+    /// Print the drafts, and write nothing, not even a session
+    #[arg(long, conflicts_with_all = ["approve_all", "resume", "restart"])]
+    pub(crate) dry_run: bool,
+    /// For scripts: write every draft that can be approved although nobody has looked at it. Those that cannot are
+    /// listed and left out, with exit code 1
+    #[arg(long)]
+    pub(crate) approve_all: bool,
+    /// Who approves [default: as git and the system say]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) approved_by: Option<String>,
+    /// Run each draft against the agent before it is shown
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Draft more cases where earlier results fail often
+    #[arg(long)]
+    pub(crate) grow: bool,
+    /// Go on with a session that was left
+    #[arg(long, conflicts_with = "restart")]
+    pub(crate) resume: bool,
+    /// Forget a session that was left, with what was approved in it and is not written yet
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// What stdout is
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ForgeTier {
+    Golden,
+    Labeled,
+    Both,
+}
+
+impl ForgeTier {
+    pub(crate) fn has_golden(self) -> bool {
+        self != ForgeTier::Labeled
+    }
+
+    pub(crate) fn has_labeled(self) -> bool {
+        self != ForgeTier::Golden
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrafterName {
+    /// Patterns, without any network: for a person to reword
+    Template,
+    /// A model
+    Model,
+    /// Real messages, from traces
+    Traces,
+}

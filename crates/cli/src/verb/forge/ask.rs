@@ -1,0 +1,67 @@
+//! Questions to a person at the terminal.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use karat_core::exit::ExitStatus;
+use tokio::runtime::Runtime;
+
+use crate::failure::Failure;
+use crate::interrupt::{Interrupts, end_at_once};
+
+/// Whether a question waits for its answer; then nothing else listens to the wish that the program ends.
+static IS_ASKING: AtomicBool = AtomicBool::new(false);
+
+/// What a person did in place of an answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// Pressed Esc: leaves for now.
+    Left,
+    /// Pressed Ctrl-C, or closed the terminal.
+    Interrupted,
+    /// The terminal cannot be asked.
+    Broken(String),
+}
+
+impl From<NoAnswer> for Failure {
+    fn from(no_answer: NoAnswer) -> Self {
+        match no_answer {
+            NoAnswer::Left => Failure::reported(ExitStatus::Success),
+            NoAnswer::Interrupted => Failure::reported(ExitStatus::Interrupted),
+            NoAnswer::Broken(why) => Failure::invalid(format!("cannot ask: {why}"))
+                .hint("--approve-all asks nothing, --dry-run prints the drafts"),
+        }
+    }
+}
+
+/// Lets the program end at once when it is asked to while a question waits: what was decided is kept already.
+pub(super) fn end_when_asked_at_a_prompt(runtime: &Runtime, interrupts: &Interrupts) {
+    let interrupts = interrupts.clone();
+    runtime.spawn(async move {
+        interrupts.asked().await;
+        if IS_ASKING.load(Ordering::SeqCst) {
+            end_at_once();
+        }
+    });
+}
+
+/// Asks for a line.
+pub(super) fn line(question: &str) -> Result<String, NoAnswer> {
+    asked(|| inquire::Text::new(question).prompt())
+}
+
+/// Asks for yes or no.
+pub(super) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer> {
+    asked(|| inquire::Confirm::new(question).with_default(default).prompt())
+}
+
+fn asked<T>(prompt: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<T, NoAnswer> {
+    IS_ASKING.store(true, Ordering::SeqCst);
+    let answer = prompt();
+    IS_ASKING.store(false, Ordering::SeqCst);
+    answer.map_err(|error| match error {
+        inquire::InquireError::OperationCanceled => NoAnswer::Left,
+        // A terminal that was closed cannot be read from.
+        inquire::InquireError::OperationInterrupted | inquire::InquireError::IO(_) => NoAnswer::Interrupted,
+        other => NoAnswer::Broken(other.to_string()),
+    })
+}

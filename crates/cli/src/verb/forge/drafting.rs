@@ -1,0 +1,202 @@
+//! Who drafts, and the asking of them.
+
+use std::io::BufRead as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use karat_forge::session::{Entry, Session};
+use karat_forge::{Draft, Drafter, ModelDrafter, Request, Revision, Slot, TemplateDrafter, TraceDrafter, TraceReader};
+
+use super::Forge;
+use super::material::Material;
+use crate::args::{DrafterName, ForgeArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::forge_model::make_drafter_model;
+use crate::model::{Models, is_model};
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// How many things about traces are told one by one.
+const MOST_TOLD: usize = 5;
+
+/// Chooses who drafts, and says so.
+pub(super) fn choose(
+    args: &ForgeArgs,
+    material: &Material,
+    environment: &Environment,
+    settings: &mut Settings,
+    printer: &Printer,
+) -> Result<Arc<dyn Drafter>, Failure> {
+    let has_model = args.model.is_some() || settings.forge.is_some();
+    let name = match args.drafter {
+        Some(DrafterName::Traces) if args.traces.is_empty() => {
+            return Err(Failure::invalid("there are no traces to draft from").hint("name a file: --traces FILE.jsonl"));
+        }
+        Some(name) => name,
+        None if !args.traces.is_empty() => DrafterName::Traces,
+        None if has_model => DrafterName::Model,
+        None => DrafterName::Template,
+    };
+    if name != DrafterName::Traces && !args.traces.is_empty() {
+        return Err(Failure::invalid("--traces is for the drafter 'traces'").hint("leave --drafter out"));
+    }
+    let template = || Arc::new(TemplateDrafter) as Arc<dyn Drafter>;
+    let (drafter, how) = match name {
+        DrafterName::Template => {
+            (template(), "from patterns, for you to reword ('forge' in karat.json or --model names a model)".to_owned())
+        }
+        DrafterName::Model => {
+            let drafter = model_drafter(args, settings, printer)?;
+            let how = format!("by {}", drafter.model().unwrap_or_default());
+            (drafter, how)
+        }
+        DrafterName::Traces => {
+            // What no trace fills is drafted as it would be without traces.
+            let rest = if has_model { model_drafter(args, settings, printer)? } else { template() };
+            let mut drafter = read_traces(args, material, environment, rest, printer)?;
+            if settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, settings)) {
+                drafter = drafter.with_stubs();
+            }
+            (Arc::new(drafter) as Arc<dyn Drafter>, "from traces, as far as they go".to_owned())
+        }
+    };
+    printer.note(&format!("cases are drafted {how}"));
+    Ok(drafter)
+}
+
+/// A drafter at work for a session.
+pub(super) struct Drafting<'d> {
+    forge: &'d Forge<'d>,
+    drafter: Arc<dyn Drafter>,
+}
+
+impl<'d> Drafting<'d> {
+    pub(super) fn new(forge: &'d Forge<'d>) -> Result<Self, Failure> {
+        let drafter = forge.drafter.clone().ok_or_else(|| Failure::errored("nobody drafts"))?;
+        Ok(Self { forge, drafter })
+    }
+
+    pub(super) fn drafter(&self) -> &dyn Drafter {
+        self.drafter.as_ref()
+    }
+
+    /// Drafts what the current batch has no drafts for.
+    pub(super) fn fill(&self, session: &mut Session, material: &Material) -> Result<(), Failure> {
+        let slots = session.batch().map(karat_forge::session::Batch::slots_without_draft).unwrap_or_default();
+        self.draft(session, material, &slots, 0, None)
+    }
+
+    /// Drafts anew what was drafted before.
+    pub(super) fn redraft(
+        &self,
+        session: &mut Session,
+        material: &Material,
+        entries: &[Entry],
+        words: Option<&str>,
+    ) -> Result<(), Failure> {
+        let slots: Vec<Slot> = entries.iter().map(|entry| entry.slot.clone()).collect();
+        let attempt = entries.iter().map(|entry| entry.attempts).max().unwrap_or_default();
+        let drafts: Vec<Draft> = entries.iter().filter_map(|entry| entry.draft.clone()).collect();
+        let revision = words.map(|words| Revision { drafts: &drafts, words });
+        self.draft(session, material, &slots, attempt, revision)
+    }
+
+    fn draft(
+        &self,
+        session: &mut Session,
+        material: &Material,
+        slots: &[Slot],
+        attempt: u32,
+        revision: Option<Revision<'_>>,
+    ) -> Result<(), Failure> {
+        let so_far = session.others(&material.brief, slots);
+        let request = Request { brief: &material.brief, slots, so_far: &so_far, attempt, revision };
+        let spinner = Spinner::begin(self.forge, &self.drafter);
+        let drafting = async {
+            let drafts = self.drafter.draft(request).await;
+            drafts.map_err(|error| Failure::errored(format!("cannot draft: {}", error.message)))
+        };
+        let drafts = self.forge.runtime.block_on(self.forge.interrupts.unless_asked(drafting));
+        spinner.end(self.forge.printer);
+        session.fill(drafts?, self.drafter.name(), self.drafter.model().as_deref());
+        Ok(())
+    }
+}
+
+fn model_drafter(args: &ForgeArgs, settings: &mut Settings, printer: &Printer) -> Result<Arc<dyn Drafter>, Failure> {
+    let mut models = Models::new(settings, false);
+    let model = make_drafter_model(args.model.as_deref(), &mut models, settings, printer)?;
+    Ok(Arc::new(ModelDrafter::new(model)))
+}
+
+/// Reads all traces, and says what was not used of them.
+fn read_traces(
+    args: &ForgeArgs,
+    material: &Material,
+    environment: &Environment,
+    rest: Arc<dyn Drafter>,
+    printer: &Printer,
+) -> Result<TraceDrafter, Failure> {
+    let mut reader = TraceReader::new(&material.brief.tool.name);
+    let mut number = 0;
+    for path in &args.traces {
+        let shown = path.display();
+        let fail = |error: std::io::Error| Failure::invalid(format!("cannot read the traces {shown}: {error}"));
+        let file: Box<dyn std::io::Read> = if path.as_os_str() == "-" {
+            Box::new(std::io::stdin())
+        } else {
+            Box::new(std::fs::File::open(environment.current_dir.join(path)).map_err(fail)?)
+        };
+        for line in std::io::BufReader::new(file).split(b'\n') {
+            number += 1;
+            reader.line(number, &line.map_err(fail)?);
+        }
+    }
+    let (drafter, report) = reader.finish(rest);
+    for refused in report.refused.iter().take(MOST_TOLD) {
+        printer.warn(&format!("line {} of the traces is passed over: {}", refused.number, refused.why));
+    }
+    for left_out in report.left_out.iter().take(MOST_TOLD) {
+        printer.note(&format!("trace {} is not used: {}", left_out.id, left_out.why));
+    }
+    printer.note(&format!(
+        "{} of {} traces call {}; {} different messages are of use",
+        report.calling, report.lines, material.brief.tool.name, report.usable
+    ));
+    Ok(drafter)
+}
+
+/// Shows that a model is at work, where somebody is there to see it.
+pub(super) struct Spinner(Option<ProgressBar>);
+
+impl Spinner {
+    fn begin(forge: &Forge<'_>, drafter: &Arc<dyn Drafter>) -> Self {
+        match drafter.model() {
+            Some(model) => Self::shown(forge, format!("{model} drafts")),
+            None => Self(None),
+        }
+    }
+
+    pub(super) fn shown(forge: &Forge<'_>, message: String) -> Self {
+        if !forge.environment.stderr_is_terminal || forge.environment.ci {
+            return Self(None);
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style =
+            ProgressStyle::with_template("{msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+        bar.set_style(style);
+        bar.set_message(message);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        forge.printer.show_above(Some(bar.clone()));
+        Self(Some(bar))
+    }
+
+    pub(super) fn end(self, printer: &Printer) {
+        if let Some(bar) = self.0 {
+            bar.finish_and_clear();
+            printer.show_above(None);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `--dry-run` and `--approve-all`: nobody is asked.
+
+use std::fmt::Write as _;
+
+use karat_core::case::Tier;
+use karat_core::exit::ExitStatus;
+use karat_core::overlap::command_word;
+use karat_core::port::Clock as _;
+use karat_forge::rules::examine_whole;
+use karat_forge::session::{Approver, Session, Stage, Which};
+use karat_forge::{Draft, DraftFinding, Weight};
+use karat_report::forge::{BatchView, batch_text};
+use karat_report::{counted, printable};
+
+use super::Forge;
+use super::drafting::Drafting;
+use super::kept::KeptSession;
+use super::material::Material;
+use super::report::ForgeReport;
+use super::view::{Evidences, batch_view};
+use super::writing::Written;
+use crate::clock::SystemClock;
+use crate::failure::Failure;
+
+/// How many phrases a tool needs.
+pub(super) const FEWEST_TRIGGERS: usize = 3;
+
+impl Forge<'_> {
+    /// Drafts all cases and prints them.
+    pub(super) fn dry_run(&self) -> Result<ExitStatus, Failure> {
+        let material = &self.material;
+        self.require_triggers()?;
+        let mut session = self.begin(material)?;
+        let drafting = Drafting::new(self)?;
+        let mut evidences = Evidences::new();
+        let mut text = String::new();
+        let nobody = Approver { name: "nobody", time: "" };
+        loop {
+            match session.stage() {
+                Stage::ApprovePlan => {
+                    let _ = writeln!(text, "{}", session.plan);
+                    session.approve_plan();
+                }
+                Stage::Draft => {
+                    drafting.fill(&mut session, material)?;
+                    if let Some(verifier) = &self.verifier {
+                        verifier.verify(self, &session, material, &mut evidences)?;
+                    }
+                }
+                Stage::Decide => {
+                    let batch =
+                        batch_view(&session, &evidences, None).map(|batch| BatchView { approved: None, ..batch });
+                    if let Some(batch) = batch {
+                        let _ = writeln!(text, "{}", batch_text(&batch, self.printer.console()));
+                    }
+                    // Nothing is approved by this: it is how the next batch comes.
+                    let refused = session.approve(&Which::All, nobody).map_err(|error| told(&error))?;
+                    session.leave_out(&refused).map_err(|error| told(&error))?;
+                }
+                Stage::Write(tier) => session.wrote(tier),
+                Stage::Done => break,
+            }
+        }
+        let lacking = lacking(material, &session);
+        for finding in &lacking {
+            let _ = writeln!(text, "all together: {}", printable(&finding.message));
+        }
+        let report = ForgeReport::of_session(&session, drafting.drafter(), Vec::new(), Vec::new(), &lacking);
+        report.with_drafts(&session, &evidences).print(self.args.format, &text, self.printer)?;
+        Ok(ExitStatus::Success)
+    }
+
+    /// Writes all drafts that can be approved, and lists the others.
+    pub(super) fn approve_all(&self) -> Result<ExitStatus, Failure> {
+        let kept = self.open_session()?;
+        let by = self.approver_name()?;
+        let (mut session, material) = match self.kept_session(&kept)? {
+            Some((session, material, changes)) => {
+                if !self.args.resume {
+                    return Err(self.session_is_kept());
+                }
+                if !changes.is_empty() {
+                    return Err(Failure::invalid(format!(
+                        "since the drafts were made, this changed: {}",
+                        changes.join("; ")
+                    ))
+                    .hint("--restart drafts anew; in a terminal, --resume asks whether to go on"));
+                }
+                (session, material)
+            }
+            None if self.args.resume => return Err(self.no_session()),
+            None => {
+                self.require_triggers()?;
+                (self.begin(&self.material)?, self.material.clone())
+            }
+        };
+        let drafting = Drafting::new(self)?;
+        let mut written = Written::default();
+        let mut evidences = Evidences::new();
+        let is_new = !self.args.resume;
+        if is_new && session.stage() != Stage::Done {
+            kept.save(&session)?;
+        }
+        loop {
+            match session.stage() {
+                Stage::ApprovePlan => session.approve_plan(),
+                Stage::Draft => {
+                    drafting.fill(&mut session, &material)?;
+                    if let Some(verifier) = &self.verifier {
+                        verifier.verify(self, &session, &material, &mut evidences)?;
+                    }
+                }
+                Stage::Decide => {
+                    let time = SystemClock.now().to_string();
+                    let approver = Approver { name: &by, time: &time };
+                    let refused = session.approve(&Which::All, approver).map_err(|error| told(&error))?;
+                    session.leave_out(&refused).map_err(|error| told(&error))?;
+                }
+                Stage::Write(tier) => {
+                    self.write(&session, &material, tier, &mut written)?;
+                    session.wrote(tier);
+                }
+                Stage::Done => break,
+            }
+            kept.save(&session)?;
+        }
+        kept.forget()?;
+        self.finish(&session, &material, drafting.drafter(), written)
+    }
+
+    /// Tells what was written and what was left out.
+    pub(super) fn finish(
+        &self,
+        session: &Session,
+        material: &Material,
+        drafter: &dyn karat_forge::Drafter,
+        written: Written,
+    ) -> Result<ExitStatus, Failure> {
+        let lacking = lacking(material, session);
+        let mut out = String::new();
+        for file in &written.files {
+            let tier = file.tier.name();
+            let cases = format!("{} {tier} {}", file.added.len(), if file.added.len() == 1 { "case" } else { "cases" });
+            let _ = match (file.is_new, file.added.is_empty()) {
+                (true, _) => writeln!(out, "wrote {}: {cases}", printable(&file.path)),
+                (false, true) => {
+                    writeln!(out, "{} has all of them already: {} in all", printable(&file.path), file.total)
+                }
+                (false, false) => writeln!(out, "added {cases} to {}: {} in all", printable(&file.path), file.total),
+            };
+        }
+        if !written.overlaps.is_empty() {
+            let map = self.settings.shown(&self.settings.overlap_map.path);
+            let tool = &session.tool;
+            let _ = writeln!(out, "{}: {tool} overlaps {}", printable(&map), printable(&written.overlaps.join(", ")));
+        }
+        let left_out: Vec<_> =
+            [Tier::Golden, Tier::Labeled].into_iter().flat_map(|tier| session.left_out(tier)).collect();
+        if !left_out.is_empty() {
+            let _ = writeln!(out, "left out: {}", counted(left_out.len(), "draft"));
+        }
+        for entry in left_out.iter().filter(|_| self.args.approve_all) {
+            let findings = entry.draft.iter().flat_map(|draft: &Draft| &draft.findings);
+            let why =
+                findings.filter(|finding| finding.weight == Weight::Error).map(|finding| finding.message.as_str());
+            let why: Vec<&str> = why.collect();
+            let _ = writeln!(out, "  {}: {}", printable(&entry.slot.id), printable(&why.join("; ")));
+        }
+        if session.batches().is_empty() {
+            let _ =
+                writeln!(out, "nothing to draft: {} has all the cases that it should have", printable(&session.tool));
+        }
+        for finding in &lacking {
+            self.printer.warn(&format!("all cases together: {}", finding.message));
+        }
+        let is_incomplete = !left_out.is_empty() || lacking.iter().any(|finding| finding.weight == Weight::Error);
+        ForgeReport::of_session(session, drafter, written.files, written.overlaps, &lacking).print(
+            self.args.format,
+            &out,
+            self.printer,
+        )?;
+        // A person who left something out wanted it so.
+        Ok(if self.args.approve_all && is_incomplete { ExitStatus::Failed } else { ExitStatus::Success })
+    }
+
+    /// Returns who approves where nobody can be asked.
+    pub(super) fn approver_name(&self) -> Result<String, Failure> {
+        self.known_approver()
+            .ok_or_else(|| Failure::invalid("it is not known who approves").hint("say it with --approved-by NAME"))
+    }
+
+    pub(super) fn known_approver(&self) -> Option<String> {
+        let name = self.args.approved_by.clone().or_else(|| self.environment.user_name.clone())?;
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+    }
+
+    fn require_triggers(&self) -> Result<(), Failure> {
+        let found = self.material.brief.triggers.len();
+        if found >= FEWEST_TRIGGERS {
+            return Ok(());
+        }
+        let name = &self.material.brief.tool.name;
+        Err(Failure::invalid(format!(
+            "'{name}' has {found} trigger phrases, and at least {FEWEST_TRIGGERS} are needed"
+        ))
+        .hint(
+            "say what people say who mean it: --trigger 'PHRASE' (3 to 5 times), or 'triggerPhrases' in the registry",
+        ))
+    }
+
+    /// Returns a kept session with the material it works on, and what changed since.
+    pub(super) fn kept_session(&self, kept: &KeptSession) -> Result<Option<(Session, Material, Vec<String>)>, Failure> {
+        if self.args.restart {
+            kept.forget()?;
+            return Ok(None);
+        }
+        let Some(session) = kept.read()? else { return Ok(None) };
+        let mut material = self.material.with_declared(&session.declared);
+        material.brief.triggers.clone_from(&session.triggers);
+        let changes = session.basis.changes(&karat_forge::session::Basis::of(&material.brief));
+        Ok(Some((session, material, changes)))
+    }
+
+    fn session_is_kept(&self) -> Failure {
+        let word = command_word(&self.material.brief.tool.name);
+        Failure::invalid(format!("a session of '{}' is kept", self.material.brief.tool.name))
+            .hint(format!("karat forge {word} --resume goes on with it, --restart forgets it"))
+    }
+
+    pub(super) fn no_session(&self) -> Failure {
+        let name = &self.material.brief.tool.name;
+        Failure::nothing_selected(format!("there is no session of '{name}' to go on with"))
+            .hint(format!("karat forge {} begins one", command_word(name)))
+    }
+}
+
+/// Returns what all labeled cases together lack, where all of them were decided.
+pub(super) fn lacking(material: &Material, session: &Session) -> Vec<DraftFinding> {
+    let labeled: Vec<&karat_forge::session::Batch> =
+        session.batches().iter().filter(|batch| batch.tier == Tier::Labeled).collect();
+    if labeled.is_empty() {
+        return Vec::new();
+    }
+    let approved = labeled.iter().flat_map(|batch| &batch.entries).filter(|entry| entry.is_approved());
+    let drafts: Vec<Draft> = approved.filter_map(|entry| entry.draft.clone()).collect();
+    examine_whole(&material.brief, &session.plan, &drafts)
+}
+
+fn told(error: &karat_forge::session::Refusal) -> Failure {
+    Failure::errored(error.to_string())
+}

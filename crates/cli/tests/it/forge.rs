@@ -1,0 +1,280 @@
+//! `karat forge` where nobody is asked.
+
+use karat_testkit::project::TempProject;
+use rstest::rstest;
+use serde_json::{Map, Value, json};
+
+use crate::support::project;
+
+/// Returns so many tools, whose descriptions keep the contract.
+pub(crate) fn tools(count: usize) -> Value {
+    let things = ["weather", "forecast", "calendar", "mail", "contact", "invoice", "ticket", "flight", "hotel", "note"];
+    let tool = |number: usize| {
+        let thing = format!(
+            "{}{}",
+            things[number % things.len()],
+            if number < 10 { String::new() } else { number.to_string() }
+        );
+        json!({
+            "name": format!("get_{thing}"),
+            "version": "1.2.0",
+            "category": "read",
+            "description": format!(
+                "Fetches the {thing} of a city and returns its details. Use when the user asks about the {thing}. For \
+                 anything else, use get_{} instead.",
+                things[(number + 1) % things.len()]
+            ),
+            "triggerPhrases": [
+                format!("Show me the {thing} of Paris"),
+                format!("Which {thing} is there in London?"),
+                format!("I want to see the {thing} of Rome"),
+            ],
+            "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "examples": ["Paris"]}}},
+        })
+    };
+    json!({"tools": (0..count).map(tool).collect::<Vec<Value>>()})
+}
+
+/// Returns a map in which the first tool overlaps the next ones, and all of them are a cluster.
+fn overlaps(neighbours: usize, clusters: usize) -> Value {
+    let names = ["get_weather", "get_forecast", "get_calendar", "get_mail"];
+    let mut map = Map::new();
+    for other in &names[1..=neighbours] {
+        map.insert((*other).to_owned(), json!({"overlaps": ["get_weather"]}));
+    }
+    let cluster: Vec<Value> = (0..clusters).map(|_| json!(names[..3])).collect();
+    map.insert("get_weather".to_owned(), json!({"overlaps": names[1..=neighbours], "clusters": cluster}));
+    Value::Object(map)
+}
+
+/// Makes a project with so many tools.
+pub(crate) fn forge_project(count: usize) -> TempProject {
+    project()
+        .file("karat.json", json!({"toolRegistryPath": "tools.json"}))
+        .file("tools.json", tools(count))
+        .file("evals/overlap-map.json", json!({"get_weather": {}}))
+        .env("GIT_AUTHOR_NAME", "Ada")
+}
+
+fn count(project: &TempProject, path: &str) -> usize {
+    project.read_json(path)["cases"].as_array().expect("cases").len()
+}
+
+#[test]
+fn the_plan_is_shown_as_in_the_contract() {
+    let project = forge_project(3).file("evals/overlap-map.json", overlaps(1, 1));
+    let output = project.run(["forge", "get_weather", "--plan"]);
+    insta::assert_snapshot!(output.filtered(), @"");
+    assert!(!project.path().join(".karat").exists());
+    let report: Value =
+        serde_json::from_str(&project.run(["forge", "get-weather", "--plan", "--format", "json"]).stdout)
+            .expect("JSON");
+    assert_eq!((&report["tool"], &report["plan"]["tools"]), (&json!("get_weather"), &json!(3)));
+}
+
+/// The numbers of the formula, in files that are right.
+#[rstest]
+#[case(1, 0, 0, 0, 25, 5)]
+#[case(3, 1, 1, 13, 28, 6)]
+#[case(12, 3, 1, 22, 32, 9)]
+#[case(60, 2, 1, 70, 30, 25)]
+fn whatever_the_registry_the_files_pass_a_check(
+    #[case] registry: usize,
+    #[case] neighbours: usize,
+    #[case] clusters: usize,
+    #[case] straightforward: usize,
+    #[case] ambiguous: usize,
+    #[case] edge: usize,
+) {
+    let project = forge_project(registry).file("evals/overlap-map.json", overlaps(neighbours, clusters));
+    let output = project.run(["forge", "get_weather", "--approve-all"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let (golden, labeled) = ("evals/get-weather.golden.json", "evals/get-weather.labeled.json");
+    let labeled_cases = project.read_json(labeled);
+    let of = |difficulty: &str| {
+        let cases = labeled_cases["cases"].as_array().expect("cases").iter();
+        cases.filter(|case| case["difficulty"] == difficulty).count()
+    };
+    assert_eq!((of("straightforward"), of("ambiguous"), of("edge")), (straightforward, ambiguous, edge));
+    assert!((5..=10).contains(&count(&project, golden)));
+    let checked = project.run(["check"]);
+    assert!(checked.stdout.contains("0 invalid, 0 errors"), "{}", checked.both());
+    assert!(!project.path().join(".karat/forge/get-weather.json").exists());
+    // Once more: all is there, and nothing is touched.
+    let before = (project.read(golden), project.read(labeled));
+    let again = project.run(["forge", "get_weather", "--approve-all"]);
+    assert_eq!(again.code, Some(0), "{}", again.both());
+    assert!(again.stdout.contains("nothing to draft"), "{}", again.stdout);
+    assert_eq!((project.read(golden), project.read(labeled)), before);
+}
+
+#[test]
+fn who_approved_what_is_in_the_file() {
+    let project = forge_project(3);
+    project.run(["forge", "get_weather", "--approve-all", "--tier", "golden", "--approved-by", "Grace"]);
+    let metadata = &project.read_json("evals/get-weather.golden.json")["metadata"];
+    let approval = &metadata["approvals"][0];
+    assert_eq!((&approval["approvedBy"], &approval["drafter"]), (&json!("Grace"), &json!("template")));
+    assert_eq!(approval["cases"].as_array().expect("ids").len(), count(&project, "evals/get-weather.golden.json"));
+    let made_for = ["toolName", "toolVersion", "tier", "descriptionHash", "registrySize", "overlapMapVersion"];
+    assert!(made_for.iter().all(|key| metadata[*key].is_string() || metadata[*key].is_number()), "{metadata}");
+    assert!(!project.path().join("evals/get-weather.labeled.json").exists());
+}
+
+#[test]
+fn what_is_there_is_extended_and_stays_byte_for_byte() {
+    let theirs = "{\n    \"metadata\": {\"toolName\": \"get_weather\", \"descriptionHash\": \"000000000000\"},\n    \"cases\": [\n        { \"id\": \"gs-get_weather-007\",  \"input\": {\"message\": \"Is it hot?\"}, \"expect\": {\"toolsCalled\": [\"get_weather\"]} }\n    ]\n}\n";
+    let project = forge_project(3).file("evals/mine.golden.json", theirs);
+    let output = project.run(["forge", "get_weather", "--approve-all", "--tier", "golden"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stderr.contains("made for another description"), "{}", output.stderr);
+    let text = project.read("evals/mine.golden.json");
+    assert!(text.contains(theirs.lines().nth(3).expect("a case")), "{text}");
+    let ids: Vec<String> = project.read_json("evals/mine.golden.json")["cases"]
+        .as_array()
+        .expect("cases")
+        .iter()
+        .map(|case| case["id"].as_str().expect("an id").to_owned())
+        .collect();
+    assert_eq!(&ids[..2], ["gs-get_weather-007", "gs-get-weather-008"]);
+    assert!(!project.path().join("evals/get-weather.golden.json").exists());
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let project = forge_project(3);
+    let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("gs-get-weather-001"), "{}", output.stdout);
+    assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
+    let json = project.run(["forge", "get_weather", "--dry-run", "--format", "json"]);
+    let report: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(report["batches"][0]["drafts"][0]["case"]["id"], "gs-get-weather-001");
+    assert_eq!((report["drafter"].as_str(), report["files"].as_array().map(Vec::len)), (Some("template"), Some(0)));
+    assert!(!project.path().join(".karat").exists());
+    assert_eq!(project.files_in("evals", ".json").len(), 1);
+}
+
+#[test]
+fn a_vague_description_is_refused_with_what_is_missing() {
+    let project = forge_project(3)
+        .file("tools.json", json!([{"name": "get_weather", "description": "Helps with stuff."}, {"name": "nothing"}]));
+    insta::assert_snapshot!(project.run(["forge", "get_weather", "--approve-all"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @"");
+    assert_eq!(project.files_in("evals", ".json").len(), 1);
+    // Who silenced it has looked at it.
+    let silenced = project.run(["forge", "get_weather", "--plan", "--silence", r#"{"get_weather": ["*"]}"#]);
+    assert_eq!(silenced.code, Some(0), "{}", silenced.both());
+}
+
+#[test]
+fn what_is_wrong_is_said_with_a_way_out() {
+    let project = forge_project(3);
+    let few = json!([{"name": "get_weather", "description": tools(1)["tools"][0]["description"]}]);
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["forge", "get_wether", "--plan"], 2, "did you mean 'get_weather'?"),
+        (&["forge", "get_weather"], 2, "--approve-all writes them although nobody has looked at them"),
+        (&["forge"], 2, "karat forge TOOL"),
+        (&["forge", "--resume", "--approve-all"], 4, "karat forge TOOL begins one"),
+        (&["forge", "get_weather", "--resume", "--approve-all"], 4, "karat forge get_weather begins one"),
+        (&["forge", "get_weather", "--dry-run", "--drafter", "traces"], 2, "--traces FILE.jsonl"),
+        (&["forge", "get_weather", "--dry-run", "--drafter", "model"], 2, "give --model KIND:MODEL"),
+        (&["forge", "get_weather", "--dry-run", "--model", "nobody:m"], 2, "'nobody:m' is no drafter"),
+    ];
+    for (arguments, code, words) in cases {
+        let output = project.run(arguments.iter().copied());
+        assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.both());
+        assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
+    }
+    project.write("tools.json", few);
+    let output = project.run(["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "ONE "]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(output.stderr.contains("has 1 trigger phrases, and at least 3"), "{}", output.stderr);
+    let given = ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
+    assert_eq!(project.run(given).code, Some(0));
+}
+
+#[test]
+fn a_file_that_is_broken_is_not_touched() {
+    let project = forge_project(3).file("evals/get-weather.golden.json", "{\"cases\": [");
+    let output = project.run(["forge", "get_weather", "--approve-all"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(output.stderr.contains("so no case can be added to it"), "{}", output.stderr);
+    assert_eq!(project.read("evals/get-weather.golden.json"), "{\"cases\": [");
+}
+
+/// A model that says the same to everything: the first slot gets a case, the others nothing.
+#[test]
+fn what_cannot_be_approved_is_listed_and_left_out() {
+    let good = json!({"id": "gs-get-weather-001", "input": {"message": "Show me the weather of Paris"}, "expect": {
+        "toolsCalled": ["get_weather"], "responseContains": ["21.5 °C", "north-west"],
+        "responseNotContains": ["I don't know"],
+    }});
+    let script = json!({"replies": [], "otherwise": {"value": {"cases": [good]}}});
+    let project = forge_project(3).file("model.json", script);
+    let arguments = ["forge", "get_weather", "--approve-all", "--tier", "golden", "--model", "scripted:model.json"];
+    let output = project.run(arguments);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    assert!(output.stdout.contains("wrote evals/get-weather.golden.json: 1 golden case"), "{}", output.both());
+    assert!(output.stdout.contains("left out: "), "{}", output.stdout);
+    assert!(output.stdout.contains("gs-get-weather-002: "), "{}", output.stdout);
+    let metadata = &project.read_json("evals/get-weather.golden.json")["metadata"];
+    assert_eq!(metadata["approvals"][0]["drafter"], "model");
+    assert_eq!(metadata["approvals"][0]["model"], "scripted:model.json");
+}
+
+/// When a model cannot be asked any more, what was drafted is kept.
+#[test]
+fn a_model_that_breaks_down_costs_nothing_that_was_drafted() {
+    let script = json!({"replies": [], "otherwise": {"error": "out of order"}});
+    let project = forge_project(3).file("model.json", script);
+    let failed = project.run(["forge", "get_weather", "--approve-all", "--model", "scripted:model.json"]);
+    assert_eq!(failed.code, Some(3), "{}", failed.both());
+    assert!(failed.stderr.contains("out of order"), "{}", failed.stderr);
+    let again = project.run(["forge", "get_weather", "--approve-all"]);
+    assert_eq!(again.code, Some(2), "{}", again.both());
+    assert!(again.stderr.contains("--resume goes on with it, --restart forgets it"), "{}", again.stderr);
+    let resumed = project.run(["forge", "--resume", "--approve-all"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.both());
+    assert_eq!(project.run(["check"]).code, Some(0));
+}
+
+#[test]
+fn drafts_are_run_before_they_are_approved() {
+    let script = json!({"replies": {}, "otherwise": {"response": "no idea", "toolCalls": []}});
+    let project = forge_project(3).file("agent.json", script);
+    let arguments = [
+        "forge",
+        "get_weather",
+        "--dry-run",
+        "--tier",
+        "golden",
+        "--verify",
+        "--agent-endpoint",
+        "scripted:agent.json",
+    ];
+    let output = project.run(arguments);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("the agent fails it: toolsCalled"), "{}", output.both());
+    let without = project.run(["forge", "get_weather", "--dry-run", "--verify"]);
+    assert_eq!(without.code, Some(2), "{}", without.both());
+    assert!(without.stderr.contains("no agent to ask"), "{}", without.stderr);
+}
+
+#[test]
+fn cases_come_from_traces() {
+    let trace = |number: usize, message: &str| {
+        json!({
+            "trace_id": format!("t{number}"), "input": message, "output": format!("It is {number}1.5 degrees in Oslo."),
+            "tool_calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}, "result": {"degrees": format!("{number}1.5")}}],
+        })
+        .to_string()
+    };
+    let traces = [trace(1, "How cold is it up in Oslo today?"), "no trace".to_owned()].join("\n");
+    let project = forge_project(3).file("traces.jsonl", traces);
+    let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden", "--traces", "traces.jsonl"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stderr.contains("line 2 of the traces is passed over"), "{}", output.stderr);
+    assert!(output.stderr.contains("1 different messages are of use"), "{}", output.stderr);
+    assert!(output.stdout.contains("How cold is it up in Oslo today?"), "{}", output.stdout);
+}

@@ -1,0 +1,38 @@
+//! The key `forge` of the configuration: the model that drafts.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::{ok_case, project};
+
+#[rstest]
+#[case(json!({"model": "openai:gpt-5", "temperature": 0.7, "seed": 1, "maxOutputTokens": 9000}), None)]
+#[case(json!(null), None)]
+#[case(json!({"modell": "openai:gpt-5"}), Some("did you mean 'model'?"))]
+#[case(json!({"model": 5}), Some("'model' must be a string"))]
+#[case(json!({"model": "x:y", "temperature": -1}), Some("'temperature' must be a number from 0"))]
+#[case(json!({"model": "x:y", "maxOutputTokens": 0}), Some("'maxOutputTokens' must be"))]
+#[case(json!("openai:gpt-5"), Some("must be an object"))]
+fn the_key_is_read_strictly(#[case] forge: Value, #[case] message: Option<&str>) {
+    let project = project()
+        .file("karat.json", json!({ "forge": forge }))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let output = project.run(["check"]);
+    match message {
+        None => assert_eq!(output.code, Some(0), "{}", output.both()),
+        Some(message) => {
+            assert_eq!(output.code, Some(2), "{}", output.both());
+            assert!(output.stderr.contains(message), "{}", output.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_flag_and_a_variable_say_the_same() {
+    let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    for (value, code) in [("openai:gpt-5", 0), ("{\"model\": \"openai:gpt-5\"}", 0), ("{\"model\": 5}", 2)] {
+        let flag = project.run(["check", "--forge", value]);
+        let variable = project.command(["check"]).env("KARAT_FORGE", value).run();
+        assert_eq!((flag.code, variable.code), (Some(code), Some(code)), "{value}: {}", flag.both());
+    }
+}

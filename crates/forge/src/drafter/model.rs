@@ -1,0 +1,109 @@
+//! A model that drafts.
+//!
+//! What it returns is examined like any other draft. What does not hold goes back to it with the reasons, at most
+//! twice; what holds stays as it is. A person sees the rest as it failed.
+
+mod answer;
+mod batch;
+mod instructions;
+mod kind;
+mod prompt;
+mod schema;
+mod seed;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use karat_core::case::Case;
+use karat_core::port::{AgentError, ChatModel, ChatPrompt, Pending, Unwatched};
+use karat_core::rubric::total_usage;
+use karat_core::trace::Usage;
+use serde_json::Value;
+
+use crate::{Brief, Draft, DraftError, DraftFinding, Drafter, Request, Slot, rules};
+
+use self::batch::Batch;
+
+/// How often a model is asked to mend what does not hold.
+const MOST_CORRECTIONS: usize = 2;
+
+/// Says what is wrong with a draft, by itself and beside these other cases.
+type Examine = fn(&Brief, &Slot, &Value, &[Case]) -> Vec<DraftFinding>;
+
+/// Fills slots by asking a model.
+pub struct ModelDrafter {
+    model: Arc<dyn ChatModel>,
+    examine: Examine,
+    /// What each answer used.
+    usages: Mutex<Vec<Option<Usage>>>,
+}
+
+impl ModelDrafter {
+    pub fn new(model: Arc<dyn ChatModel>) -> Self {
+        Self { model, examine: rules::examine, usages: Mutex::default() }
+    }
+
+    /// Returns what all answers used up so far, where it is known of each.
+    pub fn usage(&self) -> Option<Usage> {
+        let usages = self.usages.lock().unwrap_or_else(PoisonError::into_inner);
+        total_usage(usages.iter().map(Option::as_ref))
+    }
+
+    /// Returns how many answers there were so far.
+    pub fn answers(&self) -> usize {
+        self.usages.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    async fn fill(&self, request: Request<'_>) -> Result<Vec<Draft>, DraftError> {
+        let mut batch = Batch::new(request, self.model.identity(), self.examine);
+        for correction in 0..=MOST_CORRECTIONS {
+            let open = batch.open();
+            if open.is_empty() {
+                break;
+            }
+            let prompt = batch.question(&open).prompt();
+            match self.ask(&prompt).await {
+                Ok(value) => batch.take(&open, &value, &prompt.schema),
+                Err(AgentError { message, unusable: Some(reply), .. }) => batch.refuse(&message, &reply.text),
+                // Nothing was drafted yet that could be lost.
+                Err(error) if correction == 0 => {
+                    return Err(DraftError { message: format!("{}: {}", self.model.identity(), error.message) });
+                }
+                Err(error) => {
+                    batch.give_up(&error.message);
+                    break;
+                }
+            }
+        }
+        Ok(batch.into_drafts())
+    }
+
+    async fn ask(&self, prompt: &ChatPrompt) -> Result<Value, AgentError> {
+        let replied = self.model.complete(prompt, &Unwatched).await;
+        let usage = match &replied {
+            Ok(reply) => Some(reply.usage.clone()),
+            Err(error) => error.unusable.as_ref().map(|reply| reply.usage.clone()),
+        };
+        self.usages.lock().unwrap_or_else(PoisonError::into_inner).extend(usage);
+        replied.map(|reply| reply.value)
+    }
+}
+
+impl Drafter for ModelDrafter {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn model(&self) -> Option<String> {
+        Some(self.model.identity())
+    }
+
+    fn understands_words(&self) -> bool {
+        true
+    }
+
+    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
+        Box::pin(self.fill(request))
+    }
+}

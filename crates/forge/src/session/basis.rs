@@ -1,0 +1,70 @@
+//! What the drafts of a session were made for, so that a change of it is seen later.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::hash::short_hash;
+use serde::{Deserialize, Serialize};
+
+use crate::Brief;
+
+/// How many tools a sentence names.
+const MOST_NAMED: usize = 5;
+
+/// The tool, the registry and the part of the overlap map that is about the tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Basis {
+    pub tool: String,
+    /// The hash of each tool's description, by its name.
+    pub tools: BTreeMap<String, String>,
+    pub neighbours: BTreeSet<String>,
+    pub clusters: BTreeSet<BTreeSet<String>>,
+}
+
+impl Basis {
+    pub fn of(brief: &Brief) -> Self {
+        let hash = |text: &Option<String>| short_hash(text.as_deref().unwrap_or_default().as_bytes());
+        let tools = brief.registry.tools().iter();
+        Self {
+            tool: brief.tool.name.clone(),
+            tools: tools.map(|tool| (tool.name.clone(), hash(&tool.description))).collect(),
+            neighbours: brief.overlaps.iter().map(|overlap| overlap.tool.clone()).collect(),
+            clusters: brief.clusters.iter().map(|cluster| cluster.iter().cloned().collect()).collect(),
+        }
+    }
+
+    /// Says what is different now, in fragments.
+    pub fn changes(&self, now: &Basis) -> Vec<String> {
+        let mut changes = Vec::new();
+        if self.tools.get(&self.tool) != now.tools.get(&self.tool) {
+            changes.push(format!("the description of {}", self.tool));
+        }
+        let mut tell = |what: &str, names: Vec<&String>| {
+            if !names.is_empty() {
+                changes.push(format!("{what}: {}", listed(&names)));
+            }
+        };
+        let missing = |from: &Basis, other: &Basis| -> Vec<String> {
+            from.tools.keys().filter(|name| !other.tools.contains_key(*name)).cloned().collect()
+        };
+        tell("new tools", missing(now, self).iter().collect());
+        tell("tools that are gone", missing(self, now).iter().collect());
+        let is_reworded = |(name, hash): &(&String, &String)| {
+            **name != self.tool && now.tools.get(*name).is_some_and(|other| other != *hash)
+        };
+        tell("descriptions of other tools", self.tools.iter().filter(is_reworded).map(|(name, _)| name).collect());
+        tell("new overlaps", now.neighbours.difference(&self.neighbours).collect());
+        tell("overlaps that are gone", self.neighbours.difference(&now.neighbours).collect());
+        if self.clusters != now.clusters {
+            changes.push("the clusters that the tool is in".to_owned());
+        }
+        changes
+    }
+}
+
+fn listed(names: &[&String]) -> String {
+    let shown: Vec<&str> = names.iter().take(MOST_NAMED).map(|name| name.as_str()).collect();
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}

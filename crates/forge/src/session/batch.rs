@@ -1,0 +1,89 @@
+//! Cases that a person sees at once, and what was decided about each.
+
+use karat_core::case::{Difficulty, Tier};
+use serde::{Deserialize, Serialize};
+
+use super::{Refusal, Which};
+use crate::{Draft, Slot};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Batch {
+    pub tier: Tier,
+    pub entries: Vec<Entry>,
+    /// What was approved of it is in the tool's file.
+    pub is_written: bool,
+}
+
+/// A place for a case, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    pub slot: Slot,
+    pub draft: Option<Draft>,
+    pub decision: Decision,
+    /// How often it was drafted.
+    pub attempts: u32,
+    /// What drafted it.
+    pub drafter: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// What a person says of a draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Decision {
+    Undecided,
+    Approved { by: String, at: String },
+    Dropped,
+}
+
+impl Entry {
+    fn new(slot: Slot) -> Self {
+        Self { slot, draft: None, decision: Decision::Undecided, attempts: 0, drafter: String::new(), model: None }
+    }
+
+    pub fn is_approved(&self) -> bool {
+        matches!(self.decision, Decision::Approved { .. })
+    }
+
+    pub fn is_undecided(&self) -> bool {
+        self.decision == Decision::Undecided
+    }
+}
+
+impl Batch {
+    pub(super) fn new(tier: Tier, slots: Vec<Slot>) -> Self {
+        Self { tier, entries: slots.into_iter().map(Entry::new).collect(), is_written: false }
+    }
+
+    /// Returns how hard its cases are; golden ones have no difficulty.
+    pub fn difficulty(&self) -> Option<Difficulty> {
+        self.entries.iter().find_map(|entry| entry.slot.purpose.difficulty())
+    }
+
+    /// Returns the slots that nobody has drafted a case for.
+    pub fn slots_without_draft(&self) -> Vec<Slot> {
+        let open = self.entries.iter().filter(|entry| entry.is_undecided() && entry.draft.is_none());
+        open.map(|entry| entry.slot.clone()).collect()
+    }
+
+    /// Returns the numbers, from 1, of what is not decided.
+    pub fn open_numbers(&self) -> Vec<usize> {
+        let open = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_undecided());
+        open.map(|(place, _)| place + 1).collect()
+    }
+
+    /// Returns the numbers that are meant, or says which of them is none.
+    pub(super) fn numbers(&self, which: &Which) -> Result<Vec<usize>, Refusal> {
+        let count = self.entries.len();
+        match which {
+            Which::All => Ok((1..=count).collect()),
+            Which::Some(numbers) => match numbers.iter().find(|number| !(1..=count).contains(*number)) {
+                Some(number) => Err(Refusal(format!("there is no case {number}: they are 1 to {count}"))),
+                None => Ok(numbers.clone()),
+            },
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What a person types when a batch is shown.
+
+/// What a person wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    Approve(Which),
+    Edit(usize),
+    /// Draft anew, as these words say.
+    Revise(Which, String),
+    Drop(Vec<usize>),
+    Regenerate(Which),
+    Next,
+    Back,
+    Quit,
+    Help,
+    /// Show the batch again.
+    Show,
+}
+
+/// Which cases of a batch are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// All that are not decided.
+    All,
+    /// By their numbers, from 1.
+    Some(Vec<usize>),
+}
+
+/// The most cases that a range may name; a batch has far fewer.
+const LONGEST_RANGE: usize = 100;
+
+/// Reads a line, or says in a lower-case fragment what is wrong with it.
+pub fn parse_command(line: &str) -> Result<Command, String> {
+    let line = line.trim();
+    let word_end = line.find(|letter: char| !letter.is_alphabetic()).unwrap_or(line.len());
+    let (word, rest) = match line.strip_prefix('?') {
+        Some(rest) => ("?", rest),
+        None => line.split_at(word_end),
+    };
+    let rest = rest.trim();
+    let alone = |command: Command| match rest {
+        "" => Ok(command),
+        _ => Err(format!("'{word}' stands alone")),
+    };
+    match word.to_lowercase().as_str() {
+        "a" | "approve" => Ok(Command::Approve(which(rest)?)),
+        "d" | "drop" => match which(rest)? {
+            Which::Some(numbers) => Ok(Command::Drop(numbers)),
+            Which::All => Err("which cases are to be dropped? For example: d 2 4".to_owned()),
+        },
+        "e" | "edit" => match which(rest)? {
+            Which::Some(numbers) if numbers.len() == 1 => Ok(Command::Edit(numbers[0])),
+            _ => Err("which case is to be edited? For example: e 2".to_owned()),
+        },
+        "g" | "regenerate" => Ok(Command::Regenerate(which(rest)?)),
+        "r" | "revise" => {
+            let (which, words) = numbers_and_words(rest)?;
+            if words.is_empty() {
+                return Err("what should be different? For example: r 2 ask for two cities".to_owned());
+            }
+            Ok(Command::Revise(which, words.to_owned()))
+        }
+        "n" | "next" => alone(Command::Next),
+        "b" | "back" => alone(Command::Back),
+        "q" | "quit" => alone(Command::Quit),
+        "s" | "show" => alone(Command::Show),
+        "?" | "h" | "help" => alone(Command::Help),
+        "" if rest.is_empty() => Err("? lists what can be done".to_owned()),
+        _ => Err(format!("'{line}' is no command; ? lists what can be done")),
+    }
+}
+
+fn which(text: &str) -> Result<Which, String> {
+    match numbers_and_words(text)? {
+        (_, words) if !words.is_empty() && words != "all" => Err(format!("'{words}' is no number of a case")),
+        (which, _) => Ok(which),
+    }
+}
+
+/// Takes the numbers at the beginning: `1 3`, `1, 3`, `2-4`.
+fn numbers_and_words(text: &str) -> Result<(Which, &str), String> {
+    let mut numbers = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
+        let end = rest.find(|letter: char| letter == ',' || letter.is_whitespace()).unwrap_or(rest.len());
+        let Some(found) = range(rest[..end].trim_end_matches(':')) else { break };
+        for number in found? {
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
+        }
+        rest = &rest[end..];
+    }
+    let which = if numbers.is_empty() { Which::All } else { Which::Some(numbers) };
+    Ok((which, rest.trim()))
+}
+
+fn range(word: &str) -> Option<Result<std::ops::RangeInclusive<usize>, String>> {
+    if let Ok(number) = word.parse::<usize>() {
+        return Some(Ok(number..=number));
+    }
+    let (first, last) = word.split_once('-')?;
+    let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+    if first > last || last - first > LONGEST_RANGE {
+        return Some(Err(format!("'{word}' is no range of cases")));
+    }
+    Some(Ok(first..=last))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn some(numbers: &[usize]) -> Which {
+        Which::Some(numbers.to_vec())
+    }
+
+    #[rstest]
+    #[case("a", Command::Approve(Which::All))]
+    #[case(" A all ", Command::Approve(Which::All))]
+    #[case("a 1 3", Command::Approve(some(&[1, 3])))]
+    #[case("a1,3", Command::Approve(some(&[1, 3])))]
+    #[case("approve 2-4, 3", Command::Approve(some(&[2, 3, 4])))]
+    #[case("e 2", Command::Edit(2))]
+    #[case("d 5", Command::Drop(vec![5]))]
+    #[case("g", Command::Regenerate(Which::All))]
+    #[case("g 2", Command::Regenerate(some(&[2])))]
+    #[case("r shorter, please", Command::Revise(Which::All, "shorter, please".to_owned()))]
+    #[case("r 2 3: ask for 4 cities", Command::Revise(some(&[2, 3]), "ask for 4 cities".to_owned()))]
+    #[case("n", Command::Next)]
+    #[case("back", Command::Back)]
+    #[case("q", Command::Quit)]
+    #[case("?", Command::Help)]
+    #[case("s", Command::Show)]
+    fn commands_are_read(#[case] line: &str, #[case] expected: Command) {
+        assert_eq!(parse_command(line), Ok(expected));
+    }
+
+    #[rstest]
+    #[case("", "? lists what can be done")]
+    #[case("x 1", "'x 1' is no command; ? lists what can be done")]
+    #[case("1", "'1' is no command; ? lists what can be done")]
+    #[case("a b", "'b' is no number of a case")]
+    #[case("a -1", "'-1' is no number of a case")]
+    #[case("a 1-99999999999", "'1-99999999999' is no range of cases")]
+    #[case("a 4-2", "'4-2' is no range of cases")]
+    #[case("d", "which cases are to be dropped? For example: d 2 4")]
+    #[case("e 1 2", "which case is to be edited? For example: e 2")]
+    #[case("r 2", "what should be different? For example: r 2 ask for two cities")]
+    #[case("q now", "'q' stands alone")]
+    fn what_is_no_command_is_told(#[case] line: &str, #[case] expected: &str) {
+        assert_eq!(parse_command(line), Err(expected.to_owned()));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_line_is_answered(line in "\\PC{0,40}") {
+            let _ = parse_command(&line);
+        }
+    }
+}

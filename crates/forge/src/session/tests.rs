@@ -1,0 +1,290 @@
+use std::collections::BTreeMap;
+
+use karat_core::registry::{Registry, Tool};
+use karat_core::token::TokenSources;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::{BATCH_SIZE, EdgeKind, Overlap, Purpose};
+
+const ADA: Approver<'static> = Approver { name: "Ada", time: "2026-01-02T03:04:05Z" };
+
+fn brief() -> Brief {
+    let tool =
+        |name: &str| Tool { name: name.to_owned(), description: Some(format!("Does {name}.")), ..Tool::default() };
+    Brief {
+        tool: tool("get_weather"),
+        registry: Registry::of([tool("get_weather"), tool("get_forecast"), tool("send_mail")]),
+        triggers: vec!["weather?".to_owned()],
+        overlaps: vec![Overlap { tool: "get_forecast".to_owned(), reasons: Vec::new() }],
+        clusters: Vec::new(),
+        sources: TokenSources::default(),
+        golden: Vec::new(),
+        labeled: Vec::new(),
+    }
+}
+
+fn slots(tier: Tier, count: usize, from: usize) -> Vec<Slot> {
+    let slot = |number: usize| Slot {
+        id: format!("{}get-weather-{number:03}", tier.id_prefix().expect("a prefix")),
+        purpose: if tier == Tier::Golden { Purpose::NoLeak } else { Purpose::Edge(EdgeKind::OffTopic) },
+    };
+    (from..from + count).map(slot).collect()
+}
+
+fn session(golden: usize, labeled: usize) -> Session {
+    let brief = brief();
+    let labeled: Vec<Vec<Slot>> =
+        (0..labeled).map(|batch| slots(Tier::Labeled, BATCH_SIZE, batch * BATCH_SIZE + 1)).collect();
+    Session::begin(&brief, Plan::of(&brief), slots(Tier::Golden, golden, 1), labeled)
+}
+
+fn draft(slot: &Slot, message: &str) -> Draft {
+    let case = json!({"id": slot.id, "input": {"message": message}, "expect": {"toolsCalled": ["get_weather"]}});
+    Draft { slot: slot.clone(), case: Some(case), origin: Origin::Template, findings: Vec::new() }
+}
+
+/// Drafts what has no draft.
+fn fill(session: &mut Session) {
+    let slots = session.batch().expect("a batch").slots_without_draft();
+    session.fill(slots.iter().map(|slot| draft(slot, &slot.id)).collect(), "template", None);
+}
+
+fn approve(session: &mut Session) {
+    fill(session);
+    assert_eq!(session.approve(&Which::All, ADA), Ok(Vec::new()));
+}
+
+#[test]
+fn golden_is_written_before_the_plan_is_shown() {
+    let mut session = session(5, 2);
+    assert_eq!(session.stage(), Stage::Draft);
+    fill(&mut session);
+    assert_eq!((session.stage(), session.place()), (Stage::Decide, (1, 1)));
+    approve(&mut session);
+    assert_eq!(session.stage(), Stage::Write(Tier::Golden));
+    session.wrote(Tier::Golden);
+    assert_eq!(session.stage(), Stage::ApprovePlan);
+    session.approve_plan();
+    assert_eq!(session.place(), (1, 2));
+    approve(&mut session);
+    assert_eq!((session.stage(), session.place()), (Stage::Draft, (2, 2)));
+    approve(&mut session);
+    assert_eq!(session.stage(), Stage::Write(Tier::Labeled));
+    session.wrote(Tier::Labeled);
+    assert_eq!(session.stage(), Stage::Done);
+    assert_eq!(session.approvals(Tier::Labeled)[0].cases.len(), 10);
+}
+
+#[test]
+fn a_tier_alone_needs_no_other() {
+    let mut golden = session(5, 0);
+    approve(&mut golden);
+    assert_eq!(golden.stage(), Stage::Write(Tier::Golden));
+    golden.wrote(Tier::Golden);
+    assert_eq!(golden.stage(), Stage::Done);
+    assert_eq!(session(0, 1).stage(), Stage::ApprovePlan);
+    assert_eq!(session(0, 0).stage(), Stage::Done);
+}
+
+#[test]
+fn what_has_an_error_is_not_approved_with_the_others() {
+    let mut session = session(3, 0);
+    fill(&mut session);
+    let bad = session.batch().expect("a batch").entries[1].slot.clone();
+    session.fill(vec![Draft::failed(bad, Origin::Template, "nothing came")], "template", None);
+    assert_eq!(session.approve(&Which::All, ADA), Ok(vec![2]));
+    assert_eq!((session.stage(), session.approved_count()), (Stage::Decide, 2));
+    assert_eq!(session.forward(), Err(Refusal("not decided yet: 2".to_owned())));
+    let case = json!({"id": "gs-get-weather-002", "input": {"message": "mine"}, "expect": {}});
+    session.replace(2, case.clone(), Vec::new()).expect("a place");
+    assert_eq!(session.approve(&Which::Some(vec![2]), ADA), Ok(Vec::new()));
+    assert_eq!(session.stage(), Stage::Write(Tier::Golden));
+    assert_eq!(session.approved(Tier::Golden)[1], &case);
+}
+
+#[test]
+fn who_goes_back_finds_what_was_approved() {
+    let mut session = session(3, 3);
+    assert_eq!(session.back(), Err(Refusal("this is the first batch".to_owned())));
+    approve(&mut session);
+    session.wrote(Tier::Golden);
+    session.approve_plan();
+    assert!(session.back().is_err(), "golden is written");
+    approve(&mut session);
+    approve(&mut session);
+    session.back().expect("a batch before");
+    session.back().expect("a batch before");
+    assert_eq!((session.place(), session.approved_count()), ((1, 3), 13));
+    // Nothing goes on by itself while a person looks around.
+    session.leave_out(&[2]).expect("a case");
+    assert_eq!((session.place(), session.approved_count()), ((1, 3), 12));
+    let redrafted = session.redraftable(&Which::Some(vec![1]));
+    assert!(redrafted.is_err_and(|refusal| refusal.0.contains("is approved")));
+    session.forward().expect("all is decided");
+    assert_eq!(session.place(), (2, 3));
+    session.approve(&Which::All, ADA).expect("a batch");
+    assert_eq!(session.place(), (3, 3));
+    assert_eq!(session.left_out(Tier::Labeled).count(), 1);
+}
+
+#[test]
+fn a_new_draft_never_takes_the_place_of_an_approved_one() {
+    let mut session = session(2, 0);
+    fill(&mut session);
+    session.approve(&Which::Some(vec![1]), ADA).expect("a case");
+    let slots: Vec<Slot> = session.batch().expect("a batch").entries.iter().map(|entry| entry.slot.clone()).collect();
+    session.fill(slots.iter().map(|slot| draft(slot, "again")).collect(), "model", Some("openai:m"));
+    let cases: Vec<&Value> =
+        session.batches()[0].entries.iter().filter_map(|entry| entry.draft.as_ref()?.case.as_ref()).collect();
+    assert_eq!(cases[0]["input"]["message"], "gs-get-weather-001");
+    assert_eq!(cases[1]["input"]["message"], "again");
+    assert_eq!(session.batches()[0].entries[1].attempts, 2);
+    session.approve(&Which::All, ADA).expect("a case");
+    let approvals = session.approvals(Tier::Golden);
+    let drafters: Vec<(&str, Option<&str>)> =
+        approvals.iter().map(|approval| (approval.drafter.as_str(), approval.model.as_deref())).collect();
+    assert_eq!(drafters, [("template", None), ("model", Some("openai:m"))]);
+}
+
+#[test]
+fn others_are_those_of_the_files_and_of_all_batches_once() {
+    let mut session = session(2, 1);
+    let mut brief = brief();
+    approve(&mut session);
+    let slots = slots(Tier::Labeled, 1, 1);
+    let ids = |cases: Vec<Case>| cases.into_iter().map(|case| case.id).collect::<Vec<_>>();
+    assert_eq!(ids(session.others(&brief, &slots)), ["gs-get-weather-001", "gs-get-weather-002"]);
+    // After it was written, the same case is in the file.
+    let written = session.approved(Tier::Golden)[0].clone();
+    brief.golden.push(Case::read_one(&written).expect("a case"));
+    assert_eq!(session.others(&brief, &slots).len(), 2);
+}
+
+#[test]
+fn what_changed_in_the_meantime_is_told() {
+    let (before, mut now) = (brief(), brief());
+    let basis = Basis::of(&before);
+    assert_eq!(basis.changes(&Basis::of(&now)), Vec::<String>::new());
+    let tool = |name: &str, description: &str| Tool {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        ..Tool::default()
+    };
+    now.registry = Registry::of([
+        tool("get_weather", "Other words."),
+        tool("get_forecast", "Other words."),
+        tool("new_one", "New."),
+    ]);
+    now.overlaps.clear();
+    now.clusters.push(vec!["get_weather".to_owned()]);
+    assert_eq!(
+        basis.changes(&Basis::of(&now)),
+        [
+            "the description of get_weather",
+            "new tools: new_one",
+            "tools that are gone: send_mail",
+            "descriptions of other tools: get_forecast",
+            "overlaps that are gone: get_forecast",
+            "the clusters that the tool is in",
+        ]
+    );
+}
+
+#[test]
+fn only_what_was_kept_by_us_is_read() {
+    let text = session(3, 1).text();
+    assert_eq!(Session::read(&text), Ok(session(3, 1)));
+    assert_eq!(Session::read(&text.replace("\"format\": 1", "\"format\": 2")), Err(SessionError::Format));
+    for broken in ["", "{}", "[1", &text.replace("\"at\": 0", "\"at\": 9"), &text[..text.len() / 2]] {
+        assert!(matches!(Session::read(broken), Err(SessionError::Unreadable(_))), "{broken}");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Move {
+    Approve(Which),
+    Drop(usize),
+    Replace(usize, bool),
+    Redraft(Which),
+    Back,
+    Forward,
+    /// The program ends and begins again.
+    Resume,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let which = || prop_oneof![Just(Which::All), proptest::collection::vec(0..8_usize, 1..3).prop_map(Which::Some)];
+    let one = prop_oneof![
+        which().prop_map(Move::Approve),
+        (0..8_usize).prop_map(Move::Drop),
+        (0..8_usize, any::<bool>()).prop_map(|(number, good)| Move::Replace(number, good)),
+        which().prop_map(Move::Redraft),
+        Just(Move::Back),
+        Just(Move::Forward),
+        Just(Move::Resume),
+    ];
+    proptest::collection::vec(one, 0..40)
+}
+
+/// Returns the approved cases of all batches, by id.
+fn all_approved(session: &Session) -> BTreeMap<String, Value> {
+    let approved = [Tier::Golden, Tier::Labeled].into_iter().flat_map(|tier| session.approved(tier));
+    approved.map(|case| (case["id"].as_str().unwrap_or_default().to_owned(), case.clone())).collect()
+}
+
+proptest! {
+    /// Whatever a person does: what was approved stays, unless that person drops or edits just it, and what is written
+    /// never changes.
+    #[test]
+    fn approvals_are_not_lost(moves in moves()) {
+        let mut session = session(4, 2);
+        let mut written: Vec<Value> = Vec::new();
+        for (turn, one) in moves.into_iter().enumerate() {
+            match session.stage() {
+                Stage::ApprovePlan => session.approve_plan(),
+                Stage::Draft => fill(&mut session),
+                Stage::Write(tier) => {
+                    written.extend(session.approved(tier).into_iter().cloned());
+                    session.wrote(tier);
+                }
+                Stage::Decide | Stage::Done => {}
+            }
+            let before = all_approved(&session);
+            let mut touched = None;
+            let id = |session: &Session, number: usize| {
+                Some(session.batch()?.entries.get(number.checked_sub(1)?)?.slot.id.clone())
+            };
+            match one {
+                Move::Approve(which) => { session.approve(&which, ADA).ok(); }
+                Move::Drop(number) => { touched = id(&session, number); session.leave_out(&[number]).ok(); }
+                Move::Replace(number, good) => {
+                    touched = id(&session, number);
+                    let findings = if good { Vec::new() } else { vec![DraftFinding::error("", "bad")] };
+                    let case = json!({"id": touched, "input": {"message": turn.to_string()}, "expect": {}});
+                    session.replace(number, case, findings).ok();
+                }
+                Move::Redraft(which) => {
+                    let slots = session.redraftable(&which).map(|entries| entries.iter().map(|entry| entry.slot.clone()).collect());
+                    let slots: Vec<Slot> = slots.unwrap_or_default();
+                    session.fill(slots.iter().map(|slot| draft(slot, "anew")).collect(), "template", None);
+                }
+                Move::Back => { session.back().ok(); }
+                Move::Forward => { session.forward().ok(); }
+                Move::Resume => {
+                    let kept = Session::read(&session.text());
+                    prop_assert_eq!(kept.as_ref(), Ok(&session));
+                }
+            }
+            let after = all_approved(&session);
+            for (id, case) in &before {
+                prop_assert!(touched.as_ref() == Some(id) || after.get(id) == Some(case), "{id} was lost");
+            }
+        }
+        let approved = all_approved(&session);
+        for case in written {
+            prop_assert_eq!(approved.get(case["id"].as_str().unwrap_or_default()), Some(&case));
+        }
+    }
+}

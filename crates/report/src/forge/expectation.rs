@@ -1,0 +1,112 @@
+//! What a case expects, in lines that a person reads faster than JSON.
+
+use karat_core::case::{Case, NO_TOOL, ParamAssertion, ToolsCalledMatch};
+use serde_json::Value;
+
+use crate::style::Symbols;
+
+/// The keys that have lines of their own.
+const TOLD: [&str; 8] = [
+    "toolsCalled",
+    "toolsCalledMatch",
+    "toolsAcceptable",
+    "toolsNotCalled",
+    "toolParams",
+    "responseContains",
+    "responseContainsAny",
+    "responseNotContains",
+];
+
+/// Returns a label and a text for each line.
+pub(super) fn expectation_lines(case: &Case, symbols: Symbols) -> Vec<(&'static str, String)> {
+    let expect = &case.expect;
+    let mut lines = Vec::new();
+    if let Some(tools) = &expect.tools_called {
+        lines.push(("calls", called(tools, expect.tools_called_match.unwrap_or_default())));
+    }
+    if let Some(sets) = &expect.tools_acceptable {
+        let sets: Vec<String> = sets.iter().map(|set| acceptable(set)).collect();
+        lines.push(("calls", sets.join(", or ")));
+    }
+    if let Some(tools) = expect.tools_not_called.as_ref().filter(|tools| !tools.is_empty()) {
+        lines.push(("not", tools.join(", ")));
+    }
+    for param in expect.tool_params.iter().flatten() {
+        lines.push(("with", param_text(param)));
+    }
+    if let Some(texts) = expect.response_contains.as_ref().filter(|texts| !texts.is_empty()) {
+        lines.push(("says", quoted(texts)));
+    }
+    for group in expect.response_contains_any.iter().flatten() {
+        lines.push(("any of", group.join(" | ")));
+    }
+    if let Some(texts) = expect.response_not_contains.as_ref().filter(|texts| !texts.is_empty()) {
+        lines.push(("never", quoted(texts)));
+    }
+    if let Some(stubs) = &case.stubs {
+        let names: Vec<&str> = stubs.keys().map(String::as_str).collect();
+        lines.push(("stubs", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
+    }
+    let rest = rest(case);
+    if !rest.is_empty() {
+        lines.push(("also", rest.join(", ")));
+    }
+    if lines.is_empty() {
+        lines.push(("expects", format!("nothing {} it always passes", symbols.dash)));
+    }
+    lines
+}
+
+fn called(tools: &[String], how: ToolsCalledMatch) -> String {
+    let how = match how {
+        _ if tools.len() < 2 => "",
+        ToolsCalledMatch::Exact => " (in this order)",
+        ToolsCalledMatch::AnyOrder => " (in any order)",
+        ToolsCalledMatch::InOrder => " (in this order, others between them)",
+        ToolsCalledMatch::Includes => " (and maybe others)",
+    };
+    match tools {
+        [] => "no tool".to_owned(),
+        tools => format!("{}{how}", tools.join(" + ")),
+    }
+}
+
+fn acceptable(set: &[String]) -> String {
+    match set {
+        [] => "no tool".to_owned(),
+        [only] if only == NO_TOOL => "no tool".to_owned(),
+        set => set.join(" + "),
+    }
+}
+
+fn param_text(param: &ParamAssertion) -> String {
+    let word = serde_json::to_value(param.assertion).ok();
+    let word = word.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let value = param.value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
+    let optional = if param.optional { " (where it is given)" } else { "" };
+    format!("{}.{} {word}{value}{optional}", param.tool, param.param_name)
+}
+
+fn quoted(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("'{text}'")).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a number as people write it: limits of time are fractions that seldom have any.
+fn number_text(number: &serde_json::Number) -> String {
+    let text = number.to_string();
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// Returns what has no line of its own: flags by their names, limits with their values.
+fn rest(case: &Case) -> Vec<String> {
+    let Ok(Value::Object(expect)) = serde_json::to_value(&case.expect) else { return Vec::new() };
+    let others = expect.into_iter().filter(|(key, _)| !TOLD.contains(&key.as_str()));
+    others
+        .filter_map(|(key, value)| match value {
+            Value::Bool(true) => Some(key),
+            Value::Bool(false) | Value::Null => None,
+            Value::Number(number) => Some(format!("{key} {}", number_text(&number))),
+            value => Some(format!("{key} {value}")),
+        })
+        .collect()
+}
