@@ -143,7 +143,8 @@ fn is_secret_name(name: &str) -> bool {
         || name == "sig"
 }
 
-fn is_secret_shape(word: &str) -> bool {
+/// Tells whether a word has the form of a key that a well-known service gives out.
+pub fn is_secret_shape(word: &str) -> bool {
     let starts = [
         "sk-",
         "sk_",

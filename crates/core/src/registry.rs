@@ -23,6 +23,8 @@ pub struct Tool {
     pub input_schema: Option<Value>,
     /// What kind of tool it is, as its authors say: read, write, …
     pub category: Option<String>,
+    /// Whether somebody has to agree before it runs, where its authors say.
+    pub requires_confirmation: Option<bool>,
     /// Where it is in its life, as its authors say: active, deprecated, …
     pub status: Option<String>,
     /// What a person says who means this tool.
@@ -60,6 +62,7 @@ pub enum ToolField {
     Version,
     InputSchema,
     Category,
+    RequiresConfirmation,
     Status,
     TriggerPhrases,
 }
@@ -71,6 +74,7 @@ impl ToolField {
             ToolField::Version => "version",
             ToolField::InputSchema => "input schema",
             ToolField::Category => "category",
+            ToolField::RequiresConfirmation => "need for confirmation",
             ToolField::Status => "status",
             ToolField::TriggerPhrases => "trigger phrases",
         }

@@ -40,6 +40,8 @@ pub struct ListedTool {
     pub schema_tokens: Option<usize>,
     /// What kind of tool it is, as its authors say.
     pub category: Option<String>,
+    /// Whether somebody has to agree before it runs, as its authors say.
+    pub requires_confirmation: Option<bool>,
     /// Where it is in its life, as its authors say.
     pub status: Option<String>,
     /// What a person says who means this tool.
@@ -110,6 +112,7 @@ impl ListedTool {
             schema_hash: tool.schema_hash(),
             schema_tokens: schema.map(|schema| tokenizer.count(&schema.to_string())),
             category: tool.category.clone(),
+            requires_confirmation: tool.requires_confirmation,
             status: tool.status.clone(),
             trigger_phrases: tool.trigger_phrases.clone(),
             place: tool.place.clone(),

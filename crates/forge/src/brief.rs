@@ -42,8 +42,24 @@ impl Brief {
         self.registry.tools().iter().map(|tool| tool.name.as_str()).filter(|name| *name != self.tool.name)
     }
 
-    /// Tells whether the tool changes something in the world, so that it may have to ask first.
+    /// Tells whether the tool changes something in the world.
     pub fn is_write(&self) -> bool {
-        self.tool.category.as_deref().is_some_and(|category| category.eq_ignore_ascii_case("write"))
+        is_write(&self.tool)
     }
+
+    /// Tells whether somebody has to agree before the tool runs: as its authors say, else where it changes something.
+    pub fn asks_first(&self) -> bool {
+        asks_first(&self.tool)
+    }
+}
+
+fn is_write(tool: &Tool) -> bool {
+    let changing = ["write", "destructive"];
+    let is_changing = |category: &str| changing.iter().any(|word| category.eq_ignore_ascii_case(word));
+    tool.category.as_deref().is_some_and(is_changing)
+}
+
+/// Tells whether somebody has to agree before any of the agent's tools runs.
+pub(crate) fn asks_first(tool: &Tool) -> bool {
+    tool.requires_confirmation.unwrap_or_else(|| is_write(tool))
 }

@@ -1,13 +1,17 @@
 //! Who drafts cases.
 
+mod catalogue;
 mod model;
+mod template;
+mod traces;
 
 use karat_core::case::Case;
 use karat_core::port::Pending;
 
-use crate::{Brief, Draft, Slot};
-
 pub use self::model::ModelDrafter;
+pub use self::template::TemplateDrafter;
+pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
+use crate::{Brief, Draft, Slot};
 
 /// Fills the slots of a batch.
 pub trait Drafter: Send + Sync {

@@ -104,6 +104,7 @@ fn read_tool(entry: &Value) -> Result<Tool, String> {
         description: text(tool, "description").map_err(in_tool)?,
         version: text(tool, "version").map_err(in_tool)?,
         category: text(tool, "category").map_err(in_tool)?,
+        requires_confirmation: confirmation(tool).map_err(in_tool)?,
         status: text(tool, "status").map_err(in_tool)?,
         trigger_phrases: phrases(tool).map_err(in_tool)?,
         input_schema: input_schema.cloned(),
@@ -117,6 +118,15 @@ fn text(tool: &Map<String, Value>, key: &str) -> Result<Option<String>, String> 
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => Err(format!("has a '{key}' that is {}, not a string", type_name(other))),
+    }
+}
+
+fn confirmation(tool: &Map<String, Value>) -> Result<Option<bool>, String> {
+    let found = ["requiresConfirmation", "requires_confirmation"].iter().find_map(|key| tool.get_key_value(*key));
+    match found {
+        None | Some((_, Value::Null)) => Ok(None),
+        Some((_, Value::Bool(flag))) => Ok(Some(*flag)),
+        Some((key, other)) => Err(format!("has a '{key}' that is {}, not true or false", type_name(other))),
     }
 }
 
@@ -199,16 +209,23 @@ mod tests {
 
     #[test]
     fn what_our_own_shape_says_beside() {
-        let text = r#"[{"name": "a", "category": "write", "status": "deprecated", "triggerPhrases": ["do it"]},
-            {"name": "b", "trigger_phrases": ["x", "y"]}]"#;
+        let text = r#"[{"name": "a", "category": "write", "status": "deprecated", "triggerPhrases": ["do it"], "requiresConfirmation": true},
+            {"name": "b", "trigger_phrases": ["x", "y"], "requires_confirmation": false},
+            {"name": "c", "requiresConfirmation": null}]"#;
         let registry = read_json(text, "t.json").expect("reads");
-        let [a, b] = registry.tools() else { panic!("two tools") };
+        let [a, b, c] = registry.tools() else { panic!("three tools") };
+        let confirmations = [a, b, c].map(|tool| tool.requires_confirmation);
+        assert_eq!(confirmations, [Some(true), Some(false), None]);
         assert_eq!((a.category.as_deref(), a.status.as_deref()), (Some("write"), Some("deprecated")));
         assert_eq!((a.trigger_phrases.len(), b.trigger_phrases.len()), (1, 2));
         assert_eq!(b.place.as_ref().map(ToString::to_string).as_deref(), Some("t.json:2:13"));
         let wrong = read_json(r#"[{"name": "a", "triggerPhrases": ["x", 1]}]"#, "t.json").expect_err("a number");
         let message =
             "tool number 1 ('a') has a 'triggerPhrases' that holds a number, not only strings (line 1, column 2)";
+        assert_eq!(wrong.to_string(), message);
+        let wrong = read_json(r#"[{"name": "a", "requiresConfirmation": "yes"}]"#, "t.json").expect_err("a text");
+        let message =
+            "tool number 1 ('a') has a 'requiresConfirmation' that is a string, not true or false (line 1, column 2)";
         assert_eq!(wrong.to_string(), message);
     }
 }

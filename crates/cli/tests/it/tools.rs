@@ -76,6 +76,7 @@ fn programs_get_everything_that_is_known() {
           "schemaHash": "a2c799262a3c",
           "schemaTokens": 5,
           "category": null,
+          "requiresConfirmation": null,
           "status": null,
           "triggerPhrases": [],
           "unknown": []

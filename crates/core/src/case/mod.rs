@@ -2,6 +2,7 @@
 
 mod expectation;
 mod file;
+mod id;
 mod read;
 mod read_expectation;
 mod read_rubric;
@@ -11,6 +12,7 @@ mod tier;
 
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
 pub use file::{Case, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
+pub use id::{next_ids, slug};
 pub use read::{InvalidEvalFile, Origin};
 pub use rubric::{Dimension, RubricCase, RubricFile, RubricFileSchema, SuiteFile};
 pub use tier::Tier;

@@ -99,6 +99,18 @@ pub fn check_descriptions(registry: &Registry, overlaps: Option<&OverlapMap>) ->
     findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
+/// Returns when a tool is to be used, as its description says it behind `Use when`: "the user asks about the weather".
+pub fn condition(tool: &Tool) -> Option<&str> {
+    trigger::condition(&Prose::of(tool.description.as_deref()?), tool)
+}
+
+/// Returns the first sentence of a tool's description: what it does.
+pub fn action(tool: &Tool) -> Option<&str> {
+    let prose = Prose::of(tool.description.as_deref()?);
+    let sentence = prose.sentences.first()?;
+    Some(&prose.text[prose.span(sentence.start, sentence.end - 1)])
+}
+
 fn check(tool: &Tool, registry: &Registry, overlaps: Option<&OverlapMap>) -> Vec<ContractFinding> {
     let description = tool.description.as_deref().unwrap_or_default();
     if description.trim().is_empty() {

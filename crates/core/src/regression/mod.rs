@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::case::{Case, Difficulty, EvalFile, Tier};
-use crate::registry::same_name;
+use crate::case::{Case, Difficulty, EvalFile, Tier, next_ids};
 use crate::source::parse;
 use crate::token::holds_snapshot_token;
+
+pub use crate::case::slug;
 
 pub use archive::{ARCHIVE_ENDING, Archive, ArchiveSchema, ArchivedCase, EditedCase, archive_name};
 pub use edit::{RegressionEditError, RegressionEditor};
@@ -64,24 +65,9 @@ pub fn is_regression(file: &EvalFile, case: &Case) -> bool {
     file.tier == Tier::Regression || case.difficulty == Some(Difficulty::Regression)
 }
 
-/// Returns the part of a tool's name that ids and file names have.
-pub fn slug(tool: &str) -> String {
-    tool.replace('_', "-")
-}
-
-/// The highest number that is counted on from; a higher one is somebody's joke or mistake.
-const HIGHEST_NUMBER: u64 = 999_999_999;
-
 /// Returns the id of a tool's next case: none that was ever given out is given out again.
 pub fn next_id<'i>(tool: &str, taken: impl IntoIterator<Item = &'i str>) -> String {
-    let number = |id: &str| {
-        let (of, number) = id.strip_prefix(ID_BEGIN)?.rsplit_once('-')?;
-        same_name(of, tool).then(|| number.parse::<u64>().ok()).flatten()
-    };
-    let taken: BTreeSet<u64> = taken.into_iter().filter_map(number).collect();
-    let highest = taken.range(..=HIGHEST_NUMBER).next_back().copied().unwrap_or_default();
-    let next = (highest + 1..u64::MAX).find(|number| !taken.contains(number)).unwrap_or(u64::MAX);
-    format!("{ID_BEGIN}{}-{next:03}", slug(tool))
+    next_ids(ID_BEGIN, tool, taken).next().unwrap_or_else(|| format!("{ID_BEGIN}{}-{}", slug(tool), u64::MAX))
 }
 
 /// Returns all ids of regression cases that a file names, also in hashes; it may be invalid, or no JSON.

@@ -27,6 +27,7 @@ use karat_core::case::{Case, Difficulty, Tier};
 use serde_json::Value;
 
 pub use self::rule::DraftRule;
+pub(crate) use self::volatile::is_volatile;
 pub use self::whole::examine_whole;
 use crate::{Brief, DraftFinding, Purpose, Slot};
 

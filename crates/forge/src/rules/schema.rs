@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use karat_core::text::text_form;
 use serde_json::Value;
 
-/// References and alternatives are followed so far: schemas can lead back to themselves.
+/// References to references are followed so far: they can lead back to themselves.
 const DEEPEST: usize = 8;
+/// So many parts of a schema are looked at: alternatives that lead back to themselves are more with every step.
+const MOST_PARTS: usize = 1_000;
 
 /// The parameters that a schema names.
 pub(super) struct Properties<'s> {
@@ -19,15 +21,17 @@ pub(super) struct Properties<'s> {
 impl<'s> Properties<'s> {
     pub(super) fn of(schema: &'s Value) -> Self {
         let mut properties = Self { named: BTreeMap::new(), is_open: false };
-        let names_any = properties.take(schema, schema, 0);
+        let mut left = MOST_PARTS;
+        let names_any = properties.take(schema, schema, &mut left);
         // A schema that lists nothing allows everything.
         properties.is_open |= !names_any;
         properties
     }
 
     /// Takes what a part of the schema names; tells whether it lists parameters at all.
-    fn take(&mut self, root: &'s Value, part: &'s Value, depth: usize) -> bool {
-        let Some(part) = followed(root, part).filter(|_| depth < DEEPEST) else {
+    fn take(&mut self, root: &'s Value, part: &'s Value, left: &mut usize) -> bool {
+        *left = left.saturating_sub(1);
+        let Some(part) = followed(root, part).filter(|_| *left > 0) else {
             self.is_open = true;
             return true;
         };
@@ -41,7 +45,9 @@ impl<'s> Properties<'s> {
         let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| part.get(key)?.as_array()).flatten();
         let mut names_any = listed.is_some() || part.get("additionalProperties").is_some_and(closed);
         for part in parts {
-            names_any |= self.take(root, part, depth + 1);
+            if *left > 0 {
+                names_any |= self.take(root, part, left);
+            }
         }
         names_any
     }
@@ -50,14 +56,16 @@ impl<'s> Properties<'s> {
 /// Returns the only values that a parameter can have, where all its schemas list them.
 pub(super) fn allowed_values<'s>(root: &'s Value, kinds: &[&'s Value]) -> Option<Vec<&'s Value>> {
     let mut values = Vec::new();
+    let mut left = MOST_PARTS;
     for kind in kinds {
-        values.extend(listed(root, kind, 0)?);
+        values.extend(listed(root, kind, &mut left)?);
     }
     Some(values)
 }
 
-fn listed<'s>(root: &'s Value, part: &'s Value, depth: usize) -> Option<Vec<&'s Value>> {
-    let part = followed(root, part).filter(|_| depth < DEEPEST)?;
+fn listed<'s>(root: &'s Value, part: &'s Value, left: &mut usize) -> Option<Vec<&'s Value>> {
+    *left = left.checked_sub(1)?;
+    let part = followed(root, part)?;
     if let Some(values) = part.get("enum").and_then(Value::as_array) {
         return Some(values.iter().collect());
     }
@@ -70,7 +78,7 @@ fn listed<'s>(root: &'s Value, part: &'s Value, depth: usize) -> Option<Vec<&'s 
     let alternatives = ["anyOf", "oneOf"].into_iter().find_map(|key| part.get(key)?.as_array())?;
     let mut values = Vec::new();
     for alternative in alternatives {
-        values.extend(listed(root, alternative, depth + 1)?);
+        values.extend(listed(root, alternative, left)?);
     }
     Some(values)
 }
@@ -148,6 +156,15 @@ mod tests {
     fn values(#[case] kind: Value, #[case] expected: Option<Value>) {
         let found = allowed_values(&json!({}), &[&kind]).map(|values| values.into_iter().cloned().collect());
         assert_eq!(found.map(Value::Array), expected);
+    }
+
+    #[test]
+    fn a_schema_full_of_itself_comes_to_an_end() {
+        let schema = json!({"properties": {"a": {"anyOf": vec![json!({"$ref": "#/properties/a"}); 9]}},
+            "anyOf": vec![json!({"$ref": "#"}); 9]});
+        let properties = Properties::of(&schema);
+        assert!(properties.is_open);
+        assert_eq!(allowed_values(&schema, &properties.named["a"]), None);
     }
 
     #[test]

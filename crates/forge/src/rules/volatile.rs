@@ -92,6 +92,11 @@ fn path_to(seed: &Value, text: &str) -> Option<String> {
     None
 }
 
+/// Tells whether a text holds a value that will be another.
+pub(crate) fn is_volatile(text: &str) -> bool {
+    volatile(text).is_some()
+}
+
 /// A value that will be another.
 #[derive(Debug, PartialEq, Eq)]
 struct Volatile {

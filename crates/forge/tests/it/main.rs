@@ -1,4 +1,8 @@
 //! Behaviour of the drafting of cases, through its public face.
 
+mod arrange;
+mod drafts;
+mod registries;
 mod rules;
+mod template;
 mod whole;

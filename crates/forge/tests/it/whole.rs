@@ -7,7 +7,7 @@ use karat_forge::{Brief, Combination, Draft, EdgeKind, Origin, Plan, Purpose, Sl
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::rules::{brief, case, tool};
+use crate::drafts::{brief, case, tool};
 
 fn draft(number: usize, purpose: Purpose, expect: &Value) -> Draft {
     let id = format!("ls-get-weather-{number:03}");

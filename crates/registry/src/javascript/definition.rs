@@ -47,6 +47,7 @@ pub(super) fn read(name: String, object: &Object, place: Place, modules: &Module
     let version = fields.text("version", ToolField::Version);
     let input_schema = fields.schema();
     let category = fields.text("category", ToolField::Category);
+    let requires_confirmation = fields.flag("requiresConfirmation", ToolField::RequiresConfirmation);
     let status = fields.text("status", ToolField::Status);
     let trigger_phrases = fields.texts("triggerPhrases", ToolField::TriggerPhrases);
     let description_place = match (&description, object.get("description")) {
@@ -59,6 +60,7 @@ pub(super) fn read(name: String, object: &Object, place: Place, modules: &Module
         version,
         input_schema,
         category,
+        requires_confirmation,
         status,
         trigger_phrases,
         place: Some(modules.place(place)),
@@ -96,6 +98,18 @@ impl Fields<'_> {
             Value::Number(_) | Value::Bool(_) => value.value.to_js_text()?.to_text(),
             _ => {
                 self.no(field, &value, "it is no text that karat can read");
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, key: &str, field: ToolField) -> Option<bool> {
+        let value = self.object.read(key)?;
+        match &value.value {
+            Value::Undefined | Value::Null => None,
+            Value::Bool(flag) => Some(*flag),
+            _ => {
+                self.no(field, &value, "it is neither true nor false");
                 None
             }
         }

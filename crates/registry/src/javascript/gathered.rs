@@ -106,6 +106,7 @@ fn complete(tool: &mut Tool, other: Tool) {
     tool.version = tool.version.take().or(other.version);
     tool.input_schema = tool.input_schema.take().or(other.input_schema);
     tool.category = tool.category.take().or(other.category);
+    tool.requires_confirmation = tool.requires_confirmation.or(other.requires_confirmation);
     tool.status = tool.status.take().or(other.status);
     if tool.trigger_phrases.is_empty() {
         tool.trigger_phrases = other.trigger_phrases;
@@ -129,6 +130,7 @@ fn forget(tool: &mut Tool, key: Option<&str>, at: Place, modules: &Modules) {
         ToolField::Version,
         ToolField::InputSchema,
         ToolField::Category,
+        ToolField::RequiresConfirmation,
         ToolField::Status,
         ToolField::TriggerPhrases,
     ];
@@ -140,6 +142,9 @@ fn forget(tool: &mut Tool, key: Option<&str>, at: Place, modules: &Modules) {
                 (key.is_some_and(|key| definition::SCHEMA_KEYS.contains(&key)), tool.input_schema.is_some())
             }
             ToolField::Category => (key == Some("category"), tool.category.is_some()),
+            ToolField::RequiresConfirmation => {
+                (key == Some("requiresConfirmation"), tool.requires_confirmation.is_some())
+            }
             ToolField::Status => (key == Some("status"), tool.status.is_some()),
             ToolField::TriggerPhrases => (key == Some("triggerPhrases"), !tool.trigger_phrases.is_empty()),
         };
@@ -152,6 +157,7 @@ fn forget(tool: &mut Tool, key: Option<&str>, at: Place, modules: &Modules) {
             ToolField::Version => tool.version = None,
             ToolField::InputSchema => tool.input_schema = Some(Json::Object(Map::new())),
             ToolField::Category => tool.category = None,
+            ToolField::RequiresConfirmation => tool.requires_confirmation = None,
             ToolField::Status => tool.status = None,
             ToolField::TriggerPhrases => tool.trigger_phrases.clear(),
         }

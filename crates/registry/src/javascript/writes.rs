@@ -13,7 +13,7 @@ use super::definition::FUNCTION_KEYS;
 use super::syntax::LooseWrite;
 
 /// The fields whose change matters. A `name` is left out: errors and many other things have one that is set.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "description",
     "inputSchema",
     "input_schema",
@@ -21,6 +21,7 @@ const FIELDS: [&str; 9] = [
     "schema",
     "version",
     "category",
+    "requiresConfirmation",
     "status",
     "triggerPhrases",
 ];

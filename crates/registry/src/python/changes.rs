@@ -16,7 +16,7 @@ pub(super) type Parts = u8;
 pub(super) const NAME: Parts = 1;
 pub(super) const DESCRIPTION: Parts = 2;
 pub(super) const SCHEMA: Parts = 4;
-pub(super) const OTHER_TEXTS: Parts = 8;
+pub(super) const OTHER_FIELDS: Parts = 8;
 /// A key that is none of a tool's; of a schema it may be one.
 const FOREIGN: Parts = 16;
 const ALL: Parts = 31;
@@ -50,7 +50,13 @@ fn part_of(key: &str) -> Option<Parts> {
         | "schema"
         | "properties"
         | "required" => Some(SCHEMA),
-        "version" | "category" | "status" | "triggerPhrases" | "trigger_phrases" => Some(OTHER_TEXTS),
+        "version"
+        | "category"
+        | "requiresConfirmation"
+        | "requires_confirmation"
+        | "status"
+        | "triggerPhrases"
+        | "trigger_phrases" => Some(OTHER_FIELDS),
         _ => None,
     }
 }

@@ -117,6 +117,7 @@ impl World<'_> {
         tool.version = self.text(tool, definition, &["version"], ToolField::Version);
         tool.category = self.text(tool, definition, &["category"], ToolField::Category);
         tool.status = self.text(tool, definition, &["status"], ToolField::Status);
+        tool.requires_confirmation = self.confirmation(tool, definition);
         let phrases = ["triggerPhrases", "trigger_phrases"].iter().find_map(|key| definition.entry(key));
         match phrases.as_ref().map(|phrases| (phrases, phrases.json())) {
             Some((_, Ok(serde_json::Value::Array(phrases)))) => {
@@ -126,6 +127,19 @@ impl World<'_> {
             Some((_, Err(hole))) => self.unknown(tool, ToolField::TriggerPhrases, hole.spot, &hole.why),
             None => {}
         }
+    }
+
+    fn confirmation(&self, tool: &mut Tool, definition: &Datum) -> Option<bool> {
+        let keys = ["requiresConfirmation", "requires_confirmation"];
+        let found = keys.iter().find_map(|key| definition.entry(key))?;
+        let (spot, why) = match found.data {
+            Data::Bool(flag) => return Some(flag),
+            Data::Null => return None,
+            Data::Unknown(hole) => (hole.spot, hole.why),
+            _ => (found.spot, "it is neither true nor false".to_owned()),
+        };
+        self.unknown(tool, ToolField::RequiresConfirmation, spot, &why);
+        None
     }
 
     fn text(&self, tool: &mut Tool, definition: &Datum, keys: &[&str], field: ToolField) -> Option<String> {

@@ -8,7 +8,7 @@ use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-use super::changes::{DESCRIPTION, NAME, OTHER_TEXTS, Parts, SCHEMA, ScopeId};
+use super::changes::{DESCRIPTION, NAME, OTHER_FIELDS, Parts, SCHEMA, ScopeId};
 use super::data::Hole;
 use super::definition::is_tool;
 use super::framework::is_tool_decorator;
@@ -124,10 +124,17 @@ fn forget(tool: &mut Tool, parts: Parts, place: &ToolPlace, why: &str) {
         forget(ToolField::InputSchema);
         tool.input_schema = None;
     }
-    if parts & OTHER_TEXTS != 0 {
-        let texts = [ToolField::Version, ToolField::Category, ToolField::Status, ToolField::TriggerPhrases];
-        texts.into_iter().for_each(forget);
+    if parts & OTHER_FIELDS != 0 {
+        let fields = [
+            ToolField::Version,
+            ToolField::Category,
+            ToolField::RequiresConfirmation,
+            ToolField::Status,
+            ToolField::TriggerPhrases,
+        ];
+        fields.into_iter().for_each(forget);
         (tool.version, tool.category, tool.status) = (None, None, None);
+        tool.requires_confirmation = None;
         tool.trigger_phrases.clear();
     }
 }

@@ -87,6 +87,7 @@ fn a_barrel_reads_as_it_runs() {
         assert_eq!(tool.schema_hash().as_deref(), expected["schemaHash"].as_str(), "{}", tool.name);
         assert_eq!(tool.version.as_deref(), expected["version"].as_str(), "{}", tool.name);
         assert_eq!(tool.category.as_deref(), expected["category"].as_str(), "{}", tool.name);
+        assert_eq!(tool.requires_confirmation, expected["requiresConfirmation"].as_bool(), "{}", tool.name);
         assert_eq!(tool.status.as_deref(), expected["status"].as_str(), "{}", tool.name);
         let phrases: Vec<&str> =
             expected["triggerPhrases"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -203,6 +204,7 @@ export default tool({ description: 'nobody knows its name', inputSchema: z.objec
     spread: description at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
     spread: input schema at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
     spread: category at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
+    spread: need for confirmation at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
     spread: status at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
     spread: trigger phrases at tools.exports.ts:17:51: 'base' comes from the package 'our-package', which karat does not read
     assigned: description at tools.exports.ts:19:1: 'assigned' is changed here

@@ -143,7 +143,7 @@ line two""", "parameters": {**SCHEMA, "required": ["q"]}}},
         Dedented
           text
     """).strip(), "inputSchema": dict(SCHEMA, additionalProperties=False)},
-    {"name": "ours", "description": " ".join(["a", "b"]), "trigger_phrases": ["do it"], "status": "active"},
+    {"name": "ours", "description": " ".join(["a", "b"]), "trigger_phrases": ["do it"], "status": "active", "requires_confirmation": True},
 ]
 SINGLE = {"type": "function", "name": "responses", "description": b"bytes", "parameters": None}
 AUTHOR = {"name": "Jane", "description": "wrote this"}
@@ -167,6 +167,8 @@ fn dictionaries_in_every_shape() {
     assert_eq!(spread.place.as_ref().unwrap().to_string(), "m.py:12:5");
     assert_eq!(spread.description_place.as_ref().unwrap().to_string(), "m.py:12:49");
     assert_eq!(registry.tool("ours").unwrap().trigger_phrases, ["do it"]);
+    assert_eq!(registry.tool("ours").unwrap().requires_confirmation, Some(true));
+    assert_eq!(spread.requires_confirmation, None);
 }
 
 const CONSTRUCTORS: &str = r#"

@@ -1,0 +1,112 @@
+//! What in a real message may be nobody else's business.
+
+use karat_core::redact::is_secret_shape;
+
+/// The digits of card numbers.
+const CARD_DIGITS: std::ops::RangeInclusive<usize> = 13..=19;
+
+/// Fewer digits behind a `+` are no telephone number.
+const LEAST_PHONE_DIGITS: usize = 8;
+
+/// A word of so many letters and digits mixed is no word.
+const LEAST_KEY_LENGTH: usize = 32;
+
+/// Names what in a text looks personal or secret: a person has to decide whether it may be kept.
+pub(super) fn found(text: &str) -> Option<&'static str> {
+    let words = || text.split(|letter: char| letter.is_whitespace() || "\"'`<>()[]{},;:=?&".contains(letter));
+    if words().any(is_address) {
+        return Some("an e-mail address");
+    }
+    if words().any(|word| is_secret_shape(word) || is_long_key(word)) {
+        return Some("a key or a token");
+    }
+    let numbers = numbers(text);
+    if numbers.iter().any(Number::is_card) {
+        return Some("a card's number");
+    }
+    numbers.iter().any(|number| number.international).then_some("a telephone number")
+}
+
+fn is_address(word: &str) -> bool {
+    word.trim_end_matches(['.', '!']).split_once('@').is_some_and(|(name, host)| {
+        let labels: Vec<&str> = host.split('.').collect();
+        !name.is_empty() && labels.len() > 1 && labels.iter().all(|label| !label.is_empty())
+    })
+}
+
+fn is_long_key(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(kind);
+    word.len() >= LEAST_KEY_LENGTH
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.+/".contains(&byte))
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        // A path or a host has short parts.
+        && word.split(['/', '.', '-', '_']).any(|part| part.len() >= LEAST_KEY_LENGTH / 2)
+}
+
+/// Digits in a row, single spaces and hyphens between them.
+struct Number {
+    digits: Vec<u8>,
+    international: bool,
+}
+
+impl Number {
+    /// Checks the last digit, as every card's number has one.
+    fn is_card(&self) -> bool {
+        let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
+        let digits = self.digits.iter().rev().map(|digit| u32::from(digit - b'0')).enumerate();
+        let sum: u32 = digits.map(|(at, digit)| if at % 2 == 1 { doubled(digit) } else { digit }).sum();
+        CARD_DIGITS.contains(&self.digits.len()) && sum.is_multiple_of(10) && sum > 0
+    }
+}
+
+fn numbers(text: &str) -> Vec<Number> {
+    let bytes = text.as_bytes();
+    let mut numbers = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_digit() {
+            at += 1;
+            continue;
+        }
+        let has_plus = at > 0 && bytes[at - 1] == b'+';
+        let mut digits = Vec::new();
+        while let Some(&byte) = bytes.get(at) {
+            let goes_on = bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+            match byte {
+                b'0'..=b'9' => digits.push(byte),
+                b' ' | b'-' if goes_on => {}
+                _ => break,
+            }
+            at += 1;
+        }
+        numbers.push(Number { international: has_plus && digits.len() >= LEAST_PHONE_DIGITS, digits });
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("write to jo.doe@example.org.", Some("an e-mail address"))]
+    #[case("mail (jo@example.co.uk)", Some("an e-mail address"))]
+    #[case("ping @jo at 5@7, or a@b", None)]
+    #[case("my key is sk-proj-0123456789abcdef", Some("a key or a token"))]
+    #[case("?token=9f86d081884c7d659a2feaa0c55ad015", Some("a key or a token"))]
+    #[case("https://example.org/2024/products/a-rather-long-name-of-something-7", None)]
+    #[case("pay with 4111 1111 1111 1111 please", Some("a card's number"))]
+    #[case("order 4111111111111112", None)]
+    #[case("from 2024-05-15 to 2024-05-20", None)]
+    #[case("call +49 30 1234567", Some("a telephone number"))]
+    #[case("a +5 bonus, 00000000000000", None)]
+    #[case("What's the weather in Paris?", None)]
+    #[case("", None)]
+    #[case("Grüße an jörg@müller.de", Some("an e-mail address"))]
+    fn personal_data_is_named(#[case] text: &str, #[case] what: Option<&str>) {
+        assert_eq!(found(text), what);
+    }
+}
