@@ -6,6 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::support::project;
 
+/// What the first tool is for, and what it is not for.
+const FIRST: &str = "Fetches the weather of a city and returns its details. Use when the user asks about the weather. For \
+    the forecast, use get_forecast instead. For the calendar, use get_calendar instead. For mail, use get_mail instead.";
+
 /// Returns so many tools, whose descriptions keep the contract.
 pub(crate) fn tools(count: usize) -> Value {
     let things = ["weather", "forecast", "calendar", "mail", "contact", "invoice", "ticket", "flight", "hotel", "note"];
@@ -15,15 +19,15 @@ pub(crate) fn tools(count: usize) -> Value {
             things[number % things.len()],
             if number < 10 { String::new() } else { number.to_string() }
         );
+        let other = things[(number + 1) % things.len()];
         json!({
             "name": format!("get_{thing}"),
             "version": "1.2.0",
             "category": "read",
-            "description": format!(
+            "description": if number == 0 { FIRST.to_owned() } else { format!(
                 "Fetches the {thing} of a city and returns its details. Use when the user asks about the {thing}. For \
-                 anything else, use get_{} instead.",
-                things[(number + 1) % things.len()]
-            ),
+                 the {other}, use get_{other} instead."
+            ) },
             "triggerPhrases": [
                 format!("Show me the {thing} of Paris"),
                 format!("Which {thing} is there in London?"),
@@ -64,7 +68,17 @@ fn count(project: &TempProject, path: &str) -> usize {
 fn the_plan_is_shown_as_in_the_contract() {
     let project = forge_project(3).file("evals/overlap-map.json", overlaps(1, 1));
     let output = project.run(["forge", "get_weather", "--plan"]);
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    Eval batch plan for get_weather:
+      Registry: 3 tools | Overlaps: 1 | Clusters: 1
+      Straightforward: 13 cases (3 batches)
+      Ambiguous:       28 cases (6 batches)
+      Edge:            6 cases (2 batches)
+      Total:           47 cases (11 batches)
+    ----- stderr -----
+    ");
     assert!(!project.path().join(".karat").exists());
     let report: Value =
         serde_json::from_str(&project.run(["forge", "get-weather", "--plan", "--format", "json"]).stdout)
@@ -159,8 +173,24 @@ fn a_dry_run_writes_nothing() {
 fn a_vague_description_is_refused_with_what_is_missing() {
     let project = forge_project(3)
         .file("tools.json", json!([{"name": "get_weather", "description": "Helps with stuff."}, {"name": "nothing"}]));
-    insta::assert_snapshot!(project.run(["forge", "get_weather", "--approve-all"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["forge", "get_weather", "--approve-all"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the description of 'get_weather' is too vague for reliable evals (tools.json:4:18): fix it first
+      description-trigger: the description does not say when to use the tool: there is no 'Use when …'
+        add a sentence that says when to call it: Use when the user asks ….
+      description-vague: 'stuff' could mean anything
+        say what exactly: which things, of whom, from where, and what happens to them
+    ");
+    insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the description of 'nothing' is too vague for reliable evals (tools.json:6:2): fix it first
+      description-missing: there is no description, so a model can only guess what the tool is for
+        write: <What it does>. Use when the user asks …. <Where another tool is meant: For …, use OTHER instead.>
+    ");
     assert_eq!(project.files_in("evals", ".json").len(), 1);
     // Who silenced it has looked at it.
     let silenced = project.run(["forge", "get_weather", "--plan", "--silence", r#"{"get_weather": ["*"]}"#]);
@@ -264,11 +294,10 @@ fn drafts_are_run_before_they_are_approved() {
 #[test]
 fn cases_come_from_traces() {
     let trace = |number: usize, message: &str| {
-        json!({
-            "trace_id": format!("t{number}"), "input": message, "output": format!("It is {number}1.5 degrees in Oslo."),
-            "tool_calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}, "result": {"degrees": format!("{number}1.5")}}],
-        })
-        .to_string()
+        let call = json!({"name": "get_weather", "arguments": {"city": "Oslo"}, "result": {"degrees": format!("{number}1.5")}});
+        let output = format!("It is {number}1.5 degrees in Oslo.");
+        let step = json!({"input": message, "output": output, "tool_calls": [call]});
+        json!({"trace_id": format!("t{number}"), "steps": [step]}).to_string()
     };
     let traces = [trace(1, "How cold is it up in Oslo today?"), "no trace".to_owned()].join("\n");
     let project = forge_project(3).file("traces.jsonl", traces);

@@ -242,27 +242,34 @@ fn what_nothing_says_is_asked_for() {
     });
     let project = forge_project(2).file("tools.json", tools);
     std::fs::remove_file(project.path().join("evals/overlap-map.json")).unwrap();
-    let mut ada = Person::at(&project, &["get_weather", "--tier", "golden"]);
+    let mut ada = Person::at(&project, &["get_weather"]);
     ada.reads("The overlap map says nothing of get_weather. It may be taken for:");
     ada.reads("Declare that get_weather and get_forecast overlap?");
     ada.types("y");
     ada.reads("What does a person say who means get_weather?");
-    for phrase in ["Is it warm?", "is it WARM?", "Is it cold?", "", "Is it wet?", ""] {
-        ada.reads("Phrase");
+    for (question, phrase) in
+        [(1, "Is it warm?"), (2, "is it WARM?"), (2, "Is it cold?"), (3, ""), (3, "Is it wet?"), (4, "")]
+    {
+        ada.reads(&format!("Phrase {question}:"));
         ada.types(phrase);
     }
     ada.decides("a");
-    ada.reads("wrote evals/get-weather.golden.json");
-    ada.reads("evals/overlap-map.json: get_weather overlaps get_forecast");
+    ada.reads("Overlaps: 1");
+    ada.reads("Proceed?");
+    ada.types("n");
+    ada.reads("--resume goes on here");
     ada.leaves_with(0);
-    let map = project.read_json("evals/overlap-map.json");
-    assert_eq!(
-        (&map["get_weather"]["overlaps"], &map["get_forecast"]["overlaps"]),
-        (&json!(["get_forecast"]), &json!(["get_weather"]))
-    );
     assert_eq!(cases(&project, GOLDEN)[0]["input"]["message"], "Is it warm?");
+    let map = project.read_json("evals/overlap-map.json");
+    let both = (&map["get_weather"]["overlaps"], &map["get_forecast"]["overlaps"]);
+    assert_eq!(both, (&json!(["get_forecast"]), &json!(["get_weather"])));
+    // What was declared is no change of what the drafts were made for.
+    let output = project.run(["forge", "--resume", "--approve-all"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
     let checked = project.run(["check"]);
     assert!(checked.stdout.contains("0 invalid, 0 errors"), "{}", checked.both());
+    let versions = [GOLDEN, LABELED].map(|path| project.read_json(path)["metadata"]["overlapMapVersion"].clone());
+    assert!(versions[0].is_string() && versions[0] == versions[1], "{versions:?}");
 }
 
 #[test]

@@ -183,7 +183,8 @@ impl Forge<'_> {
 
     /// Proposes neighbours where the overlap map says nothing of the tool.
     fn ask_for_overlaps(&self) -> Result<Vec<DeclaredOverlap>, NoAnswer> {
-        let proposals = self.material.proposals();
+        // An overlap has to be covered by a labeled case, so that it is declared together with them.
+        let proposals = if self.args.tier.has_labeled() { self.material.proposals() } else { Vec::new() };
         let name = &self.material.brief.tool.name;
         if proposals.is_empty() {
             return Ok(Vec::new());
@@ -195,6 +196,10 @@ impl Forge<'_> {
             let reason = reason(proposal, other);
             self.printer.talk(&printable(&format!("  {other}: {reason}")));
             if ask::yes_or_no(&format!("Declare that {} and {} overlap?", printable(name), printable(other)), true)? {
+                if let Some(finding) = self.material.told_apart_by_nothing(other) {
+                    self.printer.warn(&finding.message);
+                    self.printer.talk(&format!("  {}", printable(&finding.suggestion)));
+                }
                 declared.push(DeclaredOverlap { tool: other.clone(), reason: Some(reason) });
             }
         }

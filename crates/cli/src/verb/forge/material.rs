@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use karat_core::case::{Case, SuiteFile, Tier};
 use karat_core::contract::{ContractFinding, ContractRule, SilencedRule, Silencer, check_descriptions};
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::{OverlapMap, Shape, Suggestion, USUALLY_ALIKE, suggest};
+use karat_core::overlap::{Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, USUALLY_ALIKE, suggest};
 use karat_core::registry::{Registry, Tool, ToolField, same_name};
 use karat_core::source::nearest;
 use karat_core::token::TokenSources;
@@ -101,6 +101,19 @@ impl Material {
         let all = suggest(&self.brief.registry, map, None, USUALLY_ALIKE).list;
         let name = &self.brief.tool.name;
         all.into_iter().filter(|one| one.tools.0 == *name || one.tools.1 == *name).collect()
+    }
+
+    /// Returns what the tool's description lacks if the other is declared to be taken for it.
+    pub(super) fn told_apart_by_nothing(&self, other: &str) -> Option<ContractFinding> {
+        let near = Neighbour { tool: other.to_owned(), ..Neighbour::default() };
+        let entry =
+            OverlapEntry { tool: self.brief.tool.name.clone(), overlaps: vec![near], ..OverlapEntry::default() };
+        let map = OverlapMap::of(Shape::ByTool, vec![entry], String::new());
+        let findings = check_descriptions(&self.brief.registry, Some(&map)).into_iter();
+        let is_meant = |finding: &ContractFinding| {
+            finding.tool == self.brief.tool.name && finding.rule == ContractRule::DescriptionDisambiguation
+        };
+        findings.into_iter().find(is_meant)
     }
 
     /// Returns which difficulties should get more cases after the results that there are.

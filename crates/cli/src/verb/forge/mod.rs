@@ -69,6 +69,11 @@ impl Mode {
 }
 
 pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
+    if args.tool.is_none() && !args.resume {
+        return Err(Failure::invalid("which tool are cases to be drafted for?")
+            .hint("karat forge TOOL; 'karat tools' lists them")
+            .hint("karat forge --resume goes on with a session that was left"));
+    }
     let mode = Mode::of(args, environment)?;
     let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
     let Some(tool) = named_tool(args, &settings)? else {
@@ -107,11 +112,6 @@ pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Prin
 fn named_tool(args: &ForgeArgs, settings: &Settings) -> Result<Option<String>, Failure> {
     if let Some(tool) = &args.tool {
         return Ok(Some(tool.clone()));
-    }
-    if !args.resume {
-        return Err(Failure::invalid("which tool are cases to be drafted for?")
-            .hint("karat forge TOOL; 'karat tools' lists them")
-            .hint("karat forge --resume goes on with a session that was left"));
     }
     match kept_tools(settings).as_slice() {
         [] => Err(Failure::nothing_selected("there is no session to go on with").hint("karat forge TOOL begins one")),
