@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::case::{Approval, EvalFile, InvalidEvalFile, Metadata, Origin, Tier};
-use karat_core::registry::{Tool, ToolField, same_name};
+use karat_core::case::{Approval, EvalFile, InvalidEvalFile, Metadata, Origin, Tier, next_ids};
+use karat_core::registry::{Tool, ToolField};
 use karat_core::regression::slug;
 use karat_core::source::{EditError, JsonText, Side, locate, parse};
 use serde_json::{Map, Value, json};
@@ -82,7 +82,8 @@ pub fn forged(
         let mut case = case.clone();
         if file.ids.contains(&id) {
             let taken = file.ids.iter().map(String::as_str).chain(cases.iter().map(id_of));
-            let free = next_id(heading.tier, &heading.tool.name, taken);
+            let prefix = heading.tier.id_prefix().unwrap_or_default();
+            let free = next_ids(prefix, &heading.tool.name, taken).next().unwrap_or_else(|| format!("{id}-2"));
             case["id"] = json!(free);
             names.insert(id.clone(), free.clone());
             forged.renumbered.push((id, free));
@@ -100,22 +101,6 @@ pub fn forged(
 /// Returns the name of a tool's file.
 pub fn file_name(tool: &str, tier: Tier) -> String {
     format!("{}.{tier}.json", slug(tool))
-}
-
-/// The highest number that is counted on from; a higher one is somebody's joke or mistake.
-const HIGHEST_NUMBER: u64 = 999_999_999;
-
-/// Returns the id of a tool's next case of a tier; `-` and `_` are taken as equal in those that are taken.
-pub fn next_id<'i>(tier: Tier, tool: &str, taken: impl IntoIterator<Item = &'i str>) -> String {
-    let prefix = tier.id_prefix().unwrap_or_default();
-    let number = |id: &str| {
-        let (of, number) = id.strip_prefix(prefix)?.rsplit_once('-')?;
-        same_name(of, tool).then(|| number.parse::<u64>().ok()).flatten()
-    };
-    let taken: BTreeSet<u64> = taken.into_iter().filter_map(number).collect();
-    let highest = taken.range(..=HIGHEST_NUMBER).next_back().copied().unwrap_or_default();
-    let next = (highest + 1..u64::MAX).find(|number| !taken.contains(number)).unwrap_or(u64::MAX);
-    format!("{prefix}{}-{next:03}", slug(tool))
 }
 
 /// A file while cases are added to it.
@@ -394,13 +379,5 @@ mod tests {
         assert!(matches!(refused, Err(FileError::Invalid(_))), "{refused:?}");
         let invalid = forged(None, NAME, &heading(&tool), &[json!({"id": "x"})], &[]);
         assert!(matches!(invalid, Err(FileError::Unreadable(_))), "{invalid:?}");
-    }
-
-    #[rstest]
-    #[case(&[], "ls-get-weather-001")]
-    #[case(&["ls-get_weather-007", "gs-get-weather-099", "ls-get-weather-x", "ls-get-weather-now-044"], "ls-get-weather-008")]
-    #[case(&["ls-get-weather-18446744073709551615"], "ls-get-weather-001")]
-    fn ids_go_on(#[case] taken: &[&str], #[case] expected: &str) {
-        assert_eq!(next_id(Tier::Labeled, "get_weather", taken.iter().copied()), expected);
     }
 }

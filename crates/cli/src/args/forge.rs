@@ -39,8 +39,8 @@ pub(crate) struct ForgeArgs {
     /// Who approves [default: as git and the system say]
     #[arg(long, value_name = "NAME")]
     pub(crate) approved_by: Option<String>,
-    /// Run each draft against the agent before it is shown
-    #[arg(long)]
+    /// Run each draft against the agent before it is shown, so that you approve with evidence
+    #[arg(long, conflicts_with_all = ["plan", "approve_all"])]
     pub(crate) verify: bool,
     /// Draft more cases where earlier results fail often
     #[arg(long)]

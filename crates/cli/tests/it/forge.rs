@@ -128,7 +128,7 @@ fn who_approved_what_is_in_the_file() {
     project.run(["forge", "get_weather", "--approve-all", "--tier", "golden", "--approved-by", "Grace"]);
     let metadata = &project.read_json("evals/get-weather.golden.json")["metadata"];
     let approval = &metadata["approvals"][0];
-    assert_eq!((&approval["approvedBy"], &approval["drafter"]), (&json!("Grace"), &json!("template")));
+    assert_eq!((&approval["approvedBy"], &approval["drafter"]), (&json!("Grace (--approve-all)"), &json!("template")));
     assert_eq!(approval["cases"].as_array().expect("ids").len(), count(&project, "evals/get-weather.golden.json"));
     let made_for = ["toolName", "toolVersion", "tier", "descriptionHash", "registrySize", "overlapMapVersion"];
     assert!(made_for.iter().all(|key| metadata[*key].is_string() || metadata[*key].is_number()), "{metadata}");

@@ -102,7 +102,8 @@ impl Writer {
         let (palette, symbols) = (self.settings.palette, self.settings.symbols);
         let state = match draft.state {
             DraftState::Undecided => String::new(),
-            DraftState::Approved => format!("  {} {}", palette.good(symbols.passed.trim()), palette.good("approved")),
+            DraftState::Approved if symbols.ascii => format!("  {}", palette.good("approved")),
+            DraftState::Approved => format!("  {}", palette.good(format!("{} approved", symbols.passed))),
             DraftState::Dropped => format!("  {}", palette.dim("dropped")),
         };
         let id = cut(&printable(draft.id), self.columns.saturating_sub(INDENT + 12), symbols.ellipsis).into_owned();
@@ -252,7 +253,38 @@ mod tests {
         let (raw, broken) = (case(), json!({"id": "ls-get-weather-002"}));
         let text = batch_text(&view(&raw, &broken), settings(80, Symbols::UNICODE));
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        ambiguous: batch 2 of 6, 13 approved so far
+        ───────────────────────────────────────────
+
+        1   ls-get-weather-001  ✓ approved
+            tests     one tool alone, or with another: get_forecast
+            message   “Should I bring an umbrella to my meeting in Paris tomorrow, or is
+                      the sky \u{1b}[31mclear all week long?”
+            calls     get_weather, or get_weather + get_forecast
+            not       send_mail
+            with      get_weather.city equals "Paris"
+            says      '{{seed:paris.temperature}}', 'Paris'
+            any of    umbrella | rain
+            any of    ° | degrees
+            never     'I don't know'
+            stubs     get_weather
+            also      noToolErrors, responseNonEmpty, maxLatencyMs 30000
+            ⚠ warning /expect/responseContains/1: 'Paris' is in the message, so that an
+                      echo passes, which says nothing of the tool
+            ✓ passed  get_weather was called
+            drafted by openai:gpt-5
+
+        2   ls-get-weather-002
+            tests     one tool alone, or with another: get_forecast
+            {
+              "id": "ls-get-weather-002"
+            }
+            ✗ error   'expect' is missing
+            drafted by openai:gpt-5
+
+        3   ls-get-weather-003  dropped
+        "#);
     }
 
     #[test]
@@ -260,6 +292,48 @@ mod tests {
         let (raw, broken) = (case(), json!({"id": "ls-get-weather-002"}));
         let text = batch_text(&view(&raw, &broken), settings(44, Symbols::ASCII));
         assert!(text.lines().all(|line| width(line) <= 44), "{text}");
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        ambiguous: batch 2 of 6, 13 approved so far
+        -------------------------------------------
+
+        1   ls-get-weather-001  approved
+            tests     one tool alone, or with
+                      another: get_forecast
+            message   "Should I bring an umbrella to
+                      my meeting in Paris tomorrow,
+                      or is the sky \u{1b}[31mclear
+                      all week long?"
+            calls     get_weather, or get_weather +
+                      get_forecast
+            not       send_mail
+            with      get_weather.city equals
+                      "Paris"
+            says      '{{seed:paris.temperature}}',
+                      'Paris'
+            any of    umbrella | rain
+            any of    ° | degrees
+            never     'I don't know'
+            stubs     get_weather
+            also      noToolErrors,
+                      responseNonEmpty, maxLatencyMs
+                      30000
+            warning   /expect/responseContains/1:
+                      'Paris' is in the message, so
+                      that an echo passes, which
+                      says nothing of the tool
+            passed    get_weather was called
+            drafted by openai:gpt-5
+
+        2   ls-get-weather-002
+            tests     one tool alone, or with
+                      another: get_forecast
+            {
+              "id": "ls-get-weather-002"
+            }
+            error     'expect' is missing
+            drafted by openai:gpt-5
+
+        3   ls-get-weather-003  dropped
+        "#);
     }
 }

@@ -11,7 +11,6 @@ use karat_forge::{Draft, Weight};
 use karat_report::forge::batch_text;
 use karat_report::{ConsoleSettings, printable};
 
-use super::Forge;
 use super::ask::{self, NoAnswer};
 use super::drafting::Drafting;
 use super::editor::{Edited, edit};
@@ -20,6 +19,7 @@ use super::material::Material;
 use super::scripted::{FEWEST_TRIGGERS, lacking};
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
+use super::{Forge, plan_text};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
@@ -227,7 +227,7 @@ impl Conversation<'_> {
         loop {
             match self.session.stage() {
                 Stage::ApprovePlan => {
-                    self.forge.printer.talk(&printable_lines(&self.session.plan.to_string()));
+                    self.forge.printer.talk(plan_text(&self.session.plan).trim_end());
                     if !ask::yes_or_no("Proceed?", true)? {
                         return Err(Ended::Left);
                     }
@@ -436,8 +436,4 @@ impl Conversation<'_> {
         self.save()?;
         Ok(false)
     }
-}
-
-fn printable_lines(text: &str) -> String {
-    text.lines().map(|line| printable(line).into_owned()).collect::<Vec<_>>().join("\n")
 }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use karat_core::exit::ExitStatus;
 use karat_forge::session::Session;
 use karat_forge::{Drafter, Plan, golden_slots, labeled_slots};
+use karat_report::printable;
 use tokio::runtime::Runtime;
 
 use self::kept::{KeptSession, kept_tools};
@@ -142,7 +143,7 @@ impl Forge<'_> {
 
     fn show_plan(&self) -> Result<ExitStatus, Failure> {
         let plan = self.plan(&self.material)?;
-        let text = plan.to_string();
+        let text = plan_text(&plan);
         ForgeReport::of_plan(plan).print(self.args.format, &text, self.printer)?;
         Ok(ExitStatus::Success)
     }
@@ -159,4 +160,10 @@ impl Forge<'_> {
     fn open_session(&self) -> Result<KeptSession, Failure> {
         KeptSession::open(&self.material.brief.tool.name, &self.settings)
     }
+}
+
+/// Returns the plan as a person reads it; a tool's name is somebody else's text.
+fn plan_text(plan: &Plan) -> String {
+    let lines = plan.to_string();
+    lines.lines().map(|line| format!("{}\n", printable(line))).collect()
 }

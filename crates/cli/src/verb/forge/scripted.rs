@@ -7,18 +7,18 @@ use karat_core::exit::ExitStatus;
 use karat_core::overlap::command_word;
 use karat_core::port::Clock as _;
 use karat_forge::rules::examine_whole;
-use karat_forge::session::{Approver, Session, Stage, Which};
+use karat_forge::session::{Approver, Entry, Session, Stage, Which};
 use karat_forge::{Draft, DraftFinding, Weight};
 use karat_report::forge::{BatchView, batch_text};
 use karat_report::{counted, printable};
 
-use super::Forge;
 use super::drafting::Drafting;
 use super::kept::KeptSession;
 use super::material::Material;
 use super::report::ForgeReport;
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
+use super::{Forge, plan_text};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
@@ -38,7 +38,7 @@ impl Forge<'_> {
         loop {
             match session.stage() {
                 Stage::ApprovePlan => {
-                    let _ = writeln!(text, "{}", session.plan);
+                    let _ = writeln!(text, "{}", plan_text(&session.plan));
                     session.approve_plan();
                 }
                 Stage::Draft => {
@@ -73,7 +73,8 @@ impl Forge<'_> {
     /// Writes all drafts that can be approved, and lists the others.
     pub(super) fn approve_all(&self) -> Result<ExitStatus, Failure> {
         let kept = self.open_session()?;
-        let by = self.approver_name()?;
+        // Who reads the file later should know that nobody looked.
+        let by = format!("{} (--approve-all)", self.approver_name()?);
         let (mut session, material) = match self.kept_session(&kept)? {
             Some((session, material, changes)) => {
                 if !self.args.resume {
@@ -96,36 +97,51 @@ impl Forge<'_> {
         };
         let drafting = Drafting::new(self)?;
         let mut written = Written::default();
-        let mut evidences = Evidences::new();
-        let is_new = !self.args.resume;
-        if is_new && session.stage() != Stage::Done {
+        if !self.args.resume && session.stage() != Stage::Done {
             kept.save(&session)?;
         }
+        let mut going = || self.approve_batches(&by, &kept, &mut session, &material, &drafting, &mut written);
+        if let Err(failure) = going() {
+            if failure.status == ExitStatus::Interrupted {
+                self.printer.talk(&printable(&kept.how_to_go_on()));
+                return Err(failure);
+            }
+            return Err(failure.hint(kept.how_to_go_on()));
+        }
+        kept.forget()?;
+        self.finish(&session, &material, drafting.drafter(), written)
+    }
+
+    /// Goes through all batches that are left.
+    fn approve_batches(
+        &self,
+        by: &str,
+        kept: &KeptSession,
+        session: &mut Session,
+        material: &Material,
+        drafting: &Drafting<'_>,
+        written: &mut Written,
+    ) -> Result<(), Failure> {
         loop {
             match session.stage() {
                 Stage::ApprovePlan => session.approve_plan(),
                 Stage::Draft => {
-                    drafting.fill(&mut session, &material)?;
-                    if let Some(verifier) = &self.verifier {
-                        verifier.verify(self, &session, &material, &mut evidences)?;
-                    }
+                    drafting.fill(session, material)?;
                 }
                 Stage::Decide => {
                     let time = SystemClock.now().to_string();
-                    let approver = Approver { name: &by, time: &time };
+                    let approver = Approver { name: by, time: &time };
                     let refused = session.approve(&Which::All, approver).map_err(|error| told(&error))?;
                     session.leave_out(&refused).map_err(|error| told(&error))?;
                 }
                 Stage::Write(tier) => {
-                    self.write(&session, &material, tier, &mut written)?;
+                    self.write(session, material, tier, written)?;
                     session.wrote(tier);
                 }
-                Stage::Done => break,
+                Stage::Done => return Ok(()),
             }
-            kept.save(&session)?;
+            kept.save(session)?;
         }
-        kept.forget()?;
-        self.finish(&session, &material, drafting.drafter(), written)
     }
 
     /// Tells what was written and what was left out.
@@ -151,15 +167,18 @@ impl Forge<'_> {
         }
         if !written.overlaps.is_empty() {
             let map = self.settings.shown(&self.settings.overlap_map.path);
-            let tool = &session.tool;
-            let _ = writeln!(out, "{}: {tool} overlaps {}", printable(&map), printable(&written.overlaps.join(", ")));
+            let told = format!("{map}: {} overlaps {}", session.tool, written.overlaps.join(", "));
+            let _ = writeln!(out, "{}", printable(&told));
         }
-        let left_out: Vec<_> =
+        let left_out: Vec<&Entry> =
             [Tier::Golden, Tier::Labeled].into_iter().flat_map(|tier| session.left_out(tier)).collect();
         if !left_out.is_empty() {
             let _ = writeln!(out, "left out: {}", counted(left_out.len(), "draft"));
         }
-        for entry in left_out.iter().filter(|_| self.args.approve_all) {
+        // A person who dropped one wanted it so.
+        let is_bad = |entry: &&&Entry| !entry.draft.as_ref().is_some_and(Draft::can_be_approved);
+        let bad: Vec<&&Entry> = left_out.iter().filter(is_bad).collect();
+        for entry in bad.iter().filter(|_| self.args.approve_all) {
             let findings = entry.draft.iter().flat_map(|draft: &Draft| &draft.findings);
             let why =
                 findings.filter(|finding| finding.weight == Weight::Error).map(|finding| finding.message.as_str());
@@ -173,13 +192,12 @@ impl Forge<'_> {
         for finding in &lacking {
             self.printer.warn(&format!("all cases together: {}", finding.message));
         }
-        let is_incomplete = !left_out.is_empty() || lacking.iter().any(|finding| finding.weight == Weight::Error);
+        let is_incomplete = !bad.is_empty() || lacking.iter().any(|finding| finding.weight == Weight::Error);
         ForgeReport::of_session(session, drafter, written.files, written.overlaps, &lacking).print(
             self.args.format,
             &out,
             self.printer,
         )?;
-        // A person who left something out wanted it so.
         Ok(if self.args.approve_all && is_incomplete { ExitStatus::Failed } else { ExitStatus::Success })
     }
 
