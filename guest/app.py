@@ -31,6 +31,7 @@ MOST_REASON = 64 * 1024
 MOST_ERROR = 8 * 1024
 MOST_SUMMARY = 1024
 MOST_FRAMES = 40
+MOST_LINE = 200
 MOST_RELATED = 32
 
 PASSED, FAILED, EXCEPTION, MEMORY, RETURN, SYNTAX, READY = b"P", b"F", b"E", b"M", b"R", b"S", b"Y"
@@ -137,8 +138,12 @@ def told(error):
     lines = traceback.format_exception(type(error), error, place, limit=-MOST_FRAMES)
     summary = "".join(traceback.format_exception_only(error)).strip()
     text = "".join(lines)
+    if isinstance(error, SyntaxError):
+        # Of a line that is all one number, the beginning is enough.
+        text = "".join(line if len(line) <= MOST_LINE else line[:MOST_LINE] + " [cut]\n" for line in text.splitlines(True))
+        summary = f"{type(error).__name__}: {error.msg} (line {error.lineno})"
     # The last line says what it was; at the beginning, it is seen in a list too.
-    return text[-MOST_ERROR:] if isinstance(error, SyntaxError) else f"{summary}\n{text[-MOST_ERROR:]}"
+    return f"{summary}\n{text[-MOST_ERROR:]}"
 
 
 def told_safely(error):

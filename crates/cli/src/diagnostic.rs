@@ -126,7 +126,9 @@ impl Diagnostic for SourceProblem {
         let range = &self.finding.place.range;
         let text = &source.text[range.start..range.end];
         let first_line = &text[..text.find('\n').unwrap_or(text.len())];
-        let length = underlined(first_line, source.widest_line / 2);
+        let is_line_end = first_line.is_empty() && source.is_line_end(range.start);
+        // What is missing at the end of a line is pointed at behind it.
+        let length = if is_line_end { 1 } else { underlined(first_line, source.widest_line / 2) };
         Some(Box::new(std::iter::once(LabeledSpan::new(None, range.start, length))))
     }
 }
@@ -157,6 +159,15 @@ struct Excerpt {
     /// The span and the lines around it as they are shown: whoever wrote the file must not steer the terminal.
     span: OnceLock<String>,
     lines: OnceLock<String>,
+}
+
+impl Excerpt {
+    /// Tells whether a line that holds something ends here.
+    fn is_line_end(&self, at: usize) -> bool {
+        let before = self.text[..at].chars().next_back();
+        before.is_some_and(|before| before != '\n')
+            && matches!(self.text.as_bytes().get(at), None | Some(b'\n' | b'\r'))
+    }
 }
 
 impl SourceCode for Excerpt {
@@ -196,7 +207,8 @@ impl SourceCode for Excerpt {
         let shown_from = word.filter(|_| is_cut).unwrap_or(start);
         let far = boundary(shown_from.saturating_add(self.widest_line).min(text.len())).max(offset);
         let end = text[offset..far].find('\n').map_or(far, |end| offset + end);
-        let end = end.max(boundary((offset + span.len()).min(text.len())));
+        let is_line_end = self.is_line_end(offset);
+        let end = if is_line_end { offset } else { end.max(boundary((offset + span.len()).min(text.len()))) };
         let line = self.position.line - 1;
         let column = (self.position.column - 1).saturating_sub(text[shown_from..offset].chars().count());
         let cell = if lines_before + lines_after == 0 { &self.span } else { &self.lines };
@@ -206,7 +218,11 @@ impl SourceCode for Excerpt {
         // There is one span, so that what was made for it serves again.
         let shown = cell.get_or_init(|| {
             let goes_on = lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
-            let behind = if goes_on { self.ellipsis } else { "" };
+            let behind = match (goes_on, is_line_end) {
+                (_, true) => "\n",
+                (true, false) => self.ellipsis,
+                (false, false) => "",
+            };
             format!("{before}{}{behind}", harmless(&text[shown_from..end]))
         });
         Ok(Box::new(MietteSpanContents::new_named(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,11 +52,7 @@ pub(crate) fn find_functions(settings: &Settings) -> Result<ProjectFunctions, Fa
     if !setting.given && !setting.path.exists() {
         return Ok(ProjectFunctions { folder, has_folder: false, files: Vec::new() });
     }
-    let entries = std::fs::read_dir(&setting.path).map_err(fail)?;
-    let mut paths: Vec<PathBuf> =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(fail)?;
-    paths.retain(|path| is_function_file(path));
-    paths.sort();
+    let paths = function_files_in(&setting.path).map_err(fail)?;
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
         files.push(FunctionFile::read(&path, settings.shown(&path))?);
@@ -65,7 +61,16 @@ pub(crate) fn find_functions(settings: &Settings) -> Result<ProjectFunctions, Fa
     Ok(ProjectFunctions { folder, has_folder: true, files })
 }
 
-pub(crate) fn is_function_file(path: &Path) -> bool {
+/// Returns the files of a folder that hold eval functions, by name.
+pub(crate) fn function_files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths: Vec<PathBuf> =
+        folder.read_dir()?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    paths.retain(|path| is_function_file(path));
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_function_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Anything else of that name could be a pipe on which to wait for ever.
     path.extension().is_some_and(|extension| extension == "py") && !name.starts_with(['.', '_']) && path.is_file()

@@ -3,6 +3,7 @@
 mod agent;
 mod args;
 mod baseline;
+mod beginning;
 mod chat_model;
 mod clock;
 mod config;

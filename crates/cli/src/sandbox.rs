@@ -17,7 +17,7 @@ const MOST_JOBS: usize = 1024;
 
 /// Gets Python ready; where it has to be compiled for this machine first, says so.
 pub(crate) fn open_sandbox(environment: &Environment, printer: &Printer) -> Result<Sandbox, Failure> {
-    let guest = Guest::find(environment.guest.as_deref()).map_err(sandbox_failure)?;
+    let guest = find_guest(environment)?;
     let cache = cache_folder(environment)?;
     let mut spinner = None;
     let opened = Sandbox::open(&guest, &cache, &mut |stage| {
@@ -28,6 +28,17 @@ pub(crate) fn open_sandbox(environment: &Environment, printer: &Printer) -> Resu
         printer.show_above(None);
     }
     opened.map_err(sandbox_failure)
+}
+
+/// Takes the Python that the variable names, or else the program's own.
+pub(crate) fn find_guest(environment: &Environment) -> Result<Guest, Failure> {
+    Guest::find(environment.guest.as_deref()).map_err(|error| {
+        let failure = sandbox_failure(error);
+        match &environment.guest {
+            Some(_) => Failure { message: format!("KARAT_GUEST: {}", failure.message), ..failure },
+            None => failure,
+        }
+    })
 }
 
 /// Returns karat's folder in the user's cache.

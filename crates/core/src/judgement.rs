@@ -53,6 +53,17 @@ impl EvalError {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
+
+    /// Returns the line of the function's source that raised the exception, where the traceback names one.
+    pub fn line(&self) -> Option<u64> {
+        let (_, traceback) = self.message.split_once("\nTraceback (most recent call last):\n")?;
+        let frame = |line: &str| {
+            let rest = line.trim_start().strip_prefix("File \"<eval>\", line ")?;
+            let end = rest.find(|next: char| !next.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..end].parse().ok()
+        };
+        traceback.lines().rev().find_map(frame)
+    }
 }
 
 impl fmt::Display for EvalError {
@@ -167,4 +178,24 @@ pub struct EvalRun {
     /// By trace, and for each trace by function, both in the order in which they were given.
     pub executions: Vec<Execution>,
     pub summary: EvalRunSummary,
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("KeyError: 'x'", None)]
+    #[case("x\nTraceback (most recent call last):\n  File \"/lib/json.py\", line 7, in loads\n", None)]
+    #[case("x\n  File \"<eval>\", line 7, in f\n", None)]
+    #[case(
+        "x\nTraceback (most recent call last):\n  File \"<eval>\", line 12, in f\n    g()\n  File \"<eval>\", line 3, in g\n  \
+         File \"/lib/json.py\", line 7\n",
+        Some(3)
+    )]
+    fn an_exception_comes_from_the_last_line_of_the_function(#[case] message: &str, #[case] expected: Option<u64>) {
+        assert_eq!(EvalError::new(ErrorKind::Exception, message).line(), expected);
+    }
 }

@@ -8,11 +8,10 @@ mod traces;
 use karat_core::case::Case;
 use karat_core::port::Pending;
 
+pub use self::model::ModelDrafter;
 pub use self::template::TemplateDrafter;
 pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
 use crate::{Brief, Draft, Slot};
-
-pub use self::model::ModelDrafter;
 
 /// Fills the slots of a batch.
 pub trait Drafter: Send + Sync {

@@ -83,7 +83,11 @@ impl Instance {
         match Frame::read(&answer).map(|frame| (frame.answer, frame.text)) {
             Some((Answer::Ready, _)) => {}
             Some((Answer::Syntax, text)) => return Err(EvalError::new(ErrorKind::Syntax, text)),
-            Some((Answer::Memory, _)) => return Err(out_of_memory(limits)),
+            Some((Answer::Memory, _)) if store.data().refused => return Err(out_of_memory(limits)),
+            // Python's parser says so where it has no room for another level.
+            Some((Answer::Memory, _)) => {
+                return Err(EvalError::new(ErrorKind::Syntax, "something is nested too deeply for Python's parser"));
+            }
             _ => return Err(EvalError::new(ErrorKind::Internal, "Python did not get ready")),
         }
         // All the memory that the function may use is its own from the start and never grows, so that it can be put
@@ -129,7 +133,9 @@ impl Instance {
                 Conclusion::Error(EvalError::new(ErrorKind::Memory, said))
             }
             Answer::Exception => Conclusion::Error(EvalError::new(ErrorKind::Exception, frame.text)),
-            Answer::Memory => Conclusion::Error(out_of_memory(limits)),
+            Answer::Memory if was_refused => Conclusion::Error(out_of_memory(limits)),
+            // More than any memory could hold, or the function's own doing.
+            Answer::Memory => Conclusion::Error(EvalError::new(ErrorKind::Memory, "raised MemoryError")),
             Answer::Return => Conclusion::Error(EvalError::new(
                 ErrorKind::Return,
                 format!("must return (bool, str), but returned {}", frame.text),

@@ -21,7 +21,7 @@ use crate::error::SandboxError;
 use crate::function::Function;
 use crate::lines::Input;
 use crate::transcode::{Transcoded, transcode};
-use crate::worker::{Worker, errored};
+use crate::worker::{MOST_SEATS, Worker, errored};
 
 /// How many batches are under way for each thread.
 const AHEAD: usize = 4;
@@ -69,14 +69,20 @@ impl<F: FnMut(Judged) -> ControlFlow<()>> Listener for F {
 }
 
 /// A batch with its place in the order.
-type Batch<T> = (u64, Vec<T>);
+type Batch = (u64, Vec<Input>);
 
 /// What the listener's thread is told by the others.
 enum Word {
-    Judged(Batch<Judged>),
+    /// All of a batch was judged: its number, and how many traces it held.
+    Done(u64, usize),
     /// There is no batch with this number nor after it, and perhaps there should be.
     End(u64, Option<io::Error>),
 }
+
+/// Where the threads lay down what they have judged, by the number of its batch and its place there. The listener is
+/// woken for whole batches only, and finds the rest when it looks: what was judged is never held back by a trace that
+/// takes long.
+type Outbox = Mutex<Vec<(u64, usize, Judged)>>;
 
 /// Judges traces until there are no more, or the listener has heard enough.
 pub fn judge_in_order(
@@ -87,7 +93,7 @@ pub fn judge_in_order(
 ) -> Result<(), SandboxError> {
     let jobs = task.jobs.max(1);
     let (words, heard) = channel();
-    let (work, taken) = sync_channel::<Batch<Input>>(jobs);
+    let (work, taken) = sync_channel::<Batch>(jobs);
     let (permits, allowed) = channel::<()>();
     (0..jobs * AHEAD).for_each(|_| {
         let _ = permits.send(());
@@ -97,14 +103,18 @@ pub fn judge_in_order(
     spawn("karat-traces", 1 << 20, read(traces, allowed, work, words.clone()))?;
     let taken = Arc::new(Mutex::new(taken));
     let task = Arc::new(task.clone());
+    let outbox = Arc::new(Outbox::default());
     for _ in 0..jobs {
-        spawn("karat-eval", THREAD_STACK, {
-            let worker = Worker::new(sandbox.clone(), task.limits, task.isolation);
-            work_on(worker, Arc::clone(&task), Arc::clone(&taken), words.clone(), Arc::clone(&stop.0))
-        })?;
+        let thread = Thread {
+            worker: Worker::new(sandbox.clone(), task.limits, task.isolation),
+            task: Arc::clone(&task),
+            outbox: Arc::clone(&outbox),
+            stop: Arc::clone(&stop.0),
+        };
+        spawn("karat-eval", THREAD_STACK, thread.work_on(Arc::clone(&taken), words.clone()))?;
     }
     drop(words);
-    listen(&heard, &permits, &mut listener)
+    Hearing { heard, outbox, permits, order: Order::default() }.listen(&mut listener)
 }
 
 /// Stops the threads when nobody listens any more.
@@ -126,7 +136,7 @@ fn spawn(name: &str, stack: usize, work: impl FnOnce() + Send + 'static) -> Resu
 fn read(
     traces: impl Iterator<Item = io::Result<Vec<Input>>>,
     allowed: Receiver<()>,
-    work: SyncSender<Batch<Input>>,
+    work: SyncSender<Batch>,
     words: Sender<Word>,
 ) -> impl FnOnce() {
     move || {
@@ -148,44 +158,76 @@ fn read(
     }
 }
 
-fn work_on(
-    mut worker: Worker,
+struct Thread {
+    worker: Worker,
     task: Arc<Task>,
-    taken: Arc<Mutex<Receiver<Batch<Input>>>>,
-    words: Sender<Word>,
+    outbox: Arc<Outbox>,
     stop: Arc<AtomicBool>,
-) -> impl FnOnce() {
-    move || {
-        while !stop.load(Ordering::Relaxed) {
-            let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok((number, batch)) = next else { return };
-            let Some(judged) = judge_batch(&mut worker, &task, batch, &stop) else { return };
-            if words.send(Word::Judged((number, judged))).is_err() {
-                return;
+}
+
+impl Thread {
+    fn work_on(mut self, taken: Arc<Mutex<Receiver<Batch>>>, words: Sender<Word>) -> impl FnOnce() {
+        move || {
+            while !self.is_stopped() {
+                let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((number, batch)) = next else { return };
+                let count = batch.len();
+                if self.judge_batch(number, batch).is_break() || words.send(Word::Done(number, count)).is_err() {
+                    return;
+                }
             }
         }
     }
-}
 
-/// Judges a batch function by function, so that a thread with many functions need not start Python for each trace.
-fn judge_batch(worker: &mut Worker, task: &Task, batch: Vec<Input>, stop: &AtomicBool) -> Option<Vec<Judged>> {
-    let (mut judged, traces): (Vec<Judged>, Vec<Result<Vec<u8>, EvalError>>) =
-        batch.into_iter().map(read_trace).unzip();
-    for function in &task.functions {
-        for (judged, trace) in judged.iter_mut().zip(&traces) {
-            if stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            judged.judgements.push(match trace {
-                Ok(trace) => worker.judge(function, trace),
-                Err(error) => errored(error.clone()),
-            });
-        }
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
-    Some(judged)
+
+    fn judge_batch(&mut self, number: u64, batch: Vec<Input>) -> ControlFlow<()> {
+        let task = Arc::clone(&self.task);
+        if task.functions.len() <= MOST_SEATS {
+            for (index, input) in batch.into_iter().enumerate() {
+                let (mut judged, trace) = read_trace(input);
+                for function in &task.functions {
+                    self.judge(function, &mut judged, &trace)?;
+                }
+                self.lay_down(number, index, judged);
+            }
+            return ControlFlow::Continue(());
+        }
+        // Function by function, so that a thread need not start Python for each trace.
+        let mut traces: Vec<_> = batch.into_iter().map(read_trace).collect();
+        for function in &task.functions {
+            for (judged, trace) in &mut traces {
+                self.judge(function, judged, trace)?;
+            }
+        }
+        for (index, (judged, _)) in traces.into_iter().enumerate() {
+            self.lay_down(number, index, judged);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn judge(&mut self, function: &Arc<Function>, judged: &mut Judged, trace: &Trace) -> ControlFlow<()> {
+        if self.is_stopped() {
+            return ControlFlow::Break(());
+        }
+        judged.judgements.push(match trace {
+            Ok(trace) => self.worker.judge(function, trace),
+            Err(error) => errored(error.clone()),
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn lay_down(&self, number: u64, index: usize, judged: Judged) {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).push((number, index, judged));
+    }
 }
 
-fn read_trace(input: Input) -> (Judged, Result<Vec<u8>, EvalError>) {
+/// A trace as Python takes it, or why there is none.
+type Trace = Result<Vec<u8>, EvalError>;
+
+fn read_trace(input: Input) -> (Judged, Trace) {
     let (unit, number) = (input.unit, input.number);
     let mut judged = Judged { number, trace_id: None, trace_hash: String::new(), judgements: Vec::new() };
     let read = input.text.and_then(|text| {
@@ -202,51 +244,78 @@ fn read_trace(input: Input) -> (Judged, Result<Vec<u8>, EvalError>) {
     (judged, trace)
 }
 
-fn listen(heard: &Receiver<Word>, permits: &Sender<()>, listener: &mut impl Listener) -> Result<(), SandboxError> {
-    let mut early: BTreeMap<u64, Vec<Judged>> = BTreeMap::new();
-    let mut next = 0;
-    let mut end = None;
-    let mut unreadable = None;
-    while end != Some(next) {
-        let Some(word) = next_word(heard, listener) else { return Ok(()) };
-        match word? {
-            Word::Judged((number, batch)) => {
-                early.insert(number, batch);
-            }
-            Word::End(number, error) => {
-                end = Some(number);
-                unreadable = error;
-            }
-        }
-        while let Some(batch) = early.remove(&next) {
-            next += 1;
-            let _ = permits.send(());
-            for judged in batch {
-                if listener.judged(judged).is_break() {
-                    return Ok(());
-                }
-            }
-        }
-    }
-    // What was read before it was judged.
-    unreadable.map_or(Ok(()), |error| Err(SandboxError::Traces(error)))
+/// The listener's side.
+struct Hearing {
+    heard: Receiver<Word>,
+    outbox: Arc<Outbox>,
+    /// Lets the reader go on.
+    permits: Sender<()>,
+    order: Order,
 }
 
-/// Waits for the next word, while the listener wants to hear it.
-fn next_word(heard: &Receiver<Word>, listener: &mut impl Listener) -> Option<Result<Word, SandboxError>> {
-    match heard.try_recv() {
-        Ok(word) => return Some(Ok(word)),
-        Err(TryRecvError::Disconnected) => return Some(Err(gone())),
-        Err(TryRecvError::Empty) => {}
-    }
-    loop {
-        if listener.idle().is_break() {
-            return None;
+/// What was judged before its turn, and whose turn it is.
+#[derive(Default)]
+struct Order {
+    early: BTreeMap<(u64, usize), Judged>,
+    /// How many traces each batch held that was judged as a whole.
+    sizes: BTreeMap<u64, usize>,
+    /// The batch and the place in it that are to be handed on next.
+    next: (u64, usize),
+}
+
+impl Hearing {
+    fn listen(mut self, listener: &mut impl Listener) -> Result<(), SandboxError> {
+        let mut end: Option<(u64, Option<io::Error>)> = None;
+        loop {
+            if self.hand_on(listener).is_break() {
+                return Ok(());
+            }
+            if let Some((_, unreadable)) = end.take_if(|(number, _)| *number == self.order.next.0) {
+                // What was read before it was judged.
+                return unreadable.map_or(Ok(()), |error| Err(SandboxError::Traces(error)));
+            }
+            let word = match self.heard.try_recv() {
+                Ok(word) => Ok(word),
+                Err(TryRecvError::Disconnected) => return Err(gone()),
+                Err(TryRecvError::Empty) => {
+                    if listener.idle().is_break() {
+                        // What was judged is not lost because somebody asked to stop.
+                        let _ = self.hand_on(listener);
+                        return Ok(());
+                    }
+                    self.heard.recv_timeout(IDLE)
+                }
+            };
+            match word {
+                Ok(Word::Done(number, count)) => {
+                    self.order.sizes.insert(number, count);
+                }
+                Ok(Word::End(number, error)) => end = Some((number, error)),
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
-        match heard.recv_timeout(IDLE) {
-            Ok(word) => return Some(Ok(word)),
-            Err(RecvTimeoutError::Disconnected) => return Some(Err(gone())),
-            Err(RecvTimeoutError::Timeout) => {}
+    }
+
+    /// Hands on all whose turn it is, also when the listener wants to hear no more after one of them.
+    fn hand_on(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+        let laid_down = std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
+        self.order.early.extend(laid_down.into_iter().map(|(number, index, judged)| ((number, index), judged)));
+        let mut flow = ControlFlow::Continue(());
+        loop {
+            let (number, index) = self.order.next;
+            if let Some(judged) = self.order.early.remove(&(number, index)) {
+                self.order.next.1 += 1;
+                if listener.judged(judged).is_break() {
+                    flow = ControlFlow::Break(());
+                }
+            } else if self.order.sizes.get(&number) == Some(&index) {
+                self.order.sizes.remove(&number);
+                self.order.next = (number + 1, 0);
+                let _ = self.permits.send(());
+            } else {
+                return flow;
+            }
         }
     }
 }

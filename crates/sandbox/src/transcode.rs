@@ -15,6 +15,8 @@ const MOST_DIGITS: usize = 4300;
 
 /// Keys up to this length are written once and then referred to.
 const LONGEST_SHARED_KEY: usize = 64;
+/// How many keys are shared: what has more has keys that do not come again.
+const MOST_SHARED_KEYS: usize = 4096;
 
 /// A trace as Python reads it.
 #[derive(Debug, PartialEq, Eq)]
@@ -213,7 +215,7 @@ impl Transcoder<'_> {
         if let Some(index) = self.keys.get(&key) {
             self.out.push(b'r');
             self.out.extend(index.to_le_bytes());
-        } else if key.len() <= LONGEST_SHARED_KEY {
+        } else if key.len() <= LONGEST_SHARED_KEY && self.keys.len() < MOST_SHARED_KEYS {
             self.write_text(&key, SHARED);
             let next = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
             self.keys.insert(key, next);

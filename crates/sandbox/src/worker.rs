@@ -11,7 +11,7 @@ use crate::function::Function;
 use crate::instance::{Instance, Left, Ran};
 
 /// How many Pythons a thread keeps; each can grow to a function's limit.
-const MOST_SEATS: usize = 4;
+pub(crate) const MOST_SEATS: usize = 4;
 
 /// Runs functions over traces, one after the other.
 pub(crate) struct Worker {
@@ -42,11 +42,7 @@ impl Worker {
 
     /// Judges a trace, which comes in Python's marshal format.
     pub(crate) fn judge(&mut self, function: &Arc<Function>, trace: &[u8]) -> Judgement {
-        let python = match self.python_for(function) {
-            Ok(python) => python,
-            Err(error) => return errored(error),
-        };
-        let (judgement, python) = match python {
+        let (judgement, python) = match self.python_for(function) {
             Python::Refused(error) => (errored(error.clone()), Python::Refused(error)),
             Python::New(instance) => return self.run(function, instance, trace),
             Python::Used(mut instance) => {
@@ -90,17 +86,16 @@ impl Worker {
     }
 
     /// Takes the function's Python out of its seat, or makes one.
-    fn python_for(&mut self, function: &Arc<Function>) -> Result<Python, EvalError> {
+    fn python_for(&mut self, function: &Arc<Function>) -> Python {
         if let Some(index) = self.seats.iter().position(|seat| Arc::ptr_eq(&seat.function, function)) {
-            return Ok(self.seats.remove(index).python);
+            return self.seats.remove(index).python;
         }
         if self.seats.len() >= MOST_SEATS {
             self.seats.remove(0);
         }
         match Instance::prepare(&self.sandbox, function, self.limits) {
-            Ok(instance) => Ok(Python::New(instance)),
-            Err(error) if error.kind == ErrorKind::Internal => Err(error),
-            Err(error) => Ok(Python::Refused(error)),
+            Ok(instance) => Python::New(instance),
+            Err(error) => Python::Refused(error),
         }
     }
 }

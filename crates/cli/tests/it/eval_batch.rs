@@ -137,6 +137,8 @@ fn an_interrupt_ends_it_though_more_could_come() {
 #[rstest]
 #[case(b"PAR1\x15\x04", &[], 2, "error: stdin is a Parquet file, not JSON lines nor an Arrow stream\n")]
 #[case(b"\x1F\x8B\x08\0", &[], 2, "error: stdin is compressed, not JSON lines nor an Arrow stream\n")]
+#[case(b"{\n\"a\": 1\n}\n", &[], 2, "error: stdin is a JSON object over several lines, not JSON lines nor an Arrow stream\nhint: jq -c . FILE | karat eval batch …\n")]
+#[case(b"\xEF\xBB\xBF [{}]", &[], 2, "error: stdin is a JSON array, not JSON lines nor an Arrow stream\n")]
 #[case(b"[\n{}\n]\n", &[], 2, "error: stdin is a JSON array, not JSON lines nor an Arrow stream\n")]
 #[case(b"{}\n", &["--input-format", "arrow"], 2, "error: the input is no Arrow stream\n")]
 #[case(b"\xFF\xFF\xFF\xFF\x10\0\0\0rubbish", &[], 3, "error: the Arrow stream is broken: ")]
@@ -175,4 +177,57 @@ fn an_engine_with_arrow(#[case] check: &str) {
     let command = command.arg(script).args([KARAT, check]).current_dir(project.path()).env("KARAT_CACHE_DIR", cache());
     let output = command.env("NO_COLOR", "1").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What is added to the documented client: each way to fail is told as what it is.
+const FAILURES: &str = r#"
+
+def raised(table, *functions):
+    try:
+        return judge(table, *functions).num_rows
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+class Breaks:
+    def __init__(self, sink, schema):
+        self.stream = new_stream(sink, schema)
+
+    def write_table(self, table, max_chunksize):
+        self.stream.write_table(table.slice(0, 1))
+        raise ValueError("the second chunk broke")
+
+
+many = pa.table({"trace": ['{"steps": [{"output": {"response": "Sorry"}}]}'] * 20000})
+print(raised(many.slice(0, 2500), "response_quality"))
+print(raised(many, "nope"))
+print(raised(pa.table({"text": ["a"]}), "response_quality"))
+new_stream, ipc.new_stream = ipc.new_stream, Breaks
+print(raised(many, "response_quality"))
+"#;
+
+#[test]
+#[cfg(unix)]
+fn the_documented_client_loses_nothing_silently() {
+    let Some(python) = TestTool::Pyarrow.command() else { return };
+    let document = include_str!("../../../../docs/batch.md");
+    let (_, rest) = document.split_once("```python\n").unwrap();
+    let client = rest.split_once("```").unwrap().0;
+    let project = prepared()
+        .file("evals/functions/response_quality.py", include_str!("fixtures/functions/response_quality.py"))
+        .file("client.py", format!("{client}{FAILURES}"));
+    let folder = Path::new(KARAT).parent().unwrap();
+    let search = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new(&python[0]);
+    let command = command.arg("client.py").current_dir(project.path()).env("KARAT_CACHE_DIR", cache());
+    let output = command.env("PATH", search).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    insta::assert_snapshot!(told, @r#"
+    [{'trace_id': 't1', 'trace': '{"steps": [{"output": {"response": "Sorry"}}]}', 'result': False, 'reason': 'Response too short (5 chars)'}]
+    2500
+    RuntimeError: karat ended with 2
+    RuntimeError: karat ended with 2
+    ValueError: the second chunk broke
+    "#);
 }

@@ -34,10 +34,63 @@ fn findings_stand_in_their_source() {
 
 #[test]
 fn a_syntax_error_has_its_place() {
-    let project = project().file("e.py", "def eval_x(trace)\n    return True, ''\n");
-    let output = project.run(["eval", "check", "e.py"]);
-    assert_eq!(output.code, Some(2));
-    assert!(output.stdout.contains("(syntax)") && output.stdout.contains("[e.py:1:18]"), "{}", output.stdout);
+    let project = project()
+        .file("line.py", "def eval_x(trace)\r\n    return True, ''\r\n")
+        .file("end.py", "def eval_x(trace):\n    return len(\n\n\n")
+        .file("word.py", "def");
+    let output = project.run(["eval", "check", "line.py", "end.py", "word.py"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 2
+    ----- stdout -----
+      × expected `:`, found newline (syntax)
+       ╭─[line.py:1:18]
+     1 │ def eval_x(trace)
+       ·                  ─
+       ╰────
+
+      × unexpected EOF while parsing (syntax)
+       ╭─[end.py:2:16]
+     2 │     return len(
+       ·                ─
+       ╰────
+
+      × expected an identifier (syntax)
+       ╭─[word.py:1:4]
+     1 │ def
+       ·    ─
+       ╰────
+
+    3 files: 3 invalid, 3 findings
+    ----- stderr -----
+    ");
+    let report = project.run(["eval", "check", "end.py", "--format", "json"]);
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let finding = &report["files"][0]["findings"][0];
+    let place = ["line", "column", "endLine", "endColumn"].map(|key| finding[key].as_u64().unwrap());
+    assert_eq!((place, &finding["sourceLine"]), ([2, 16, 2, 16], &json!("    return len(")));
+}
+
+#[test]
+fn of_a_line_the_first_syntax_error_is_told() {
+    let project = project().file("e.py", "x = = = 3 +\ny = 1\nz = 'a\n");
+    insta::assert_snapshot!(project.run(["eval", "check", "e.py"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+      × expected an expression (syntax)
+       ╭─[e.py:1:5]
+     1 │ x = = = 3 +
+       ·     ─
+       ╰────
+
+      × missing closing quote in string literal (syntax)
+       ╭─[e.py:3:5]
+     3 │ z = 'a
+       ·     ──
+       ╰────
+
+    1 file: 1 invalid, 2 findings
+    ----- stderr -----
+    ");
 }
 
 #[test]
@@ -63,6 +116,8 @@ fn the_python_files_of_a_folder_are_meant() {
         .file("evals/functions/b.py", FINE)
         .file("evals/functions/a.py", FINE)
         .file("evals/functions/a.cases.jsonl", "no python")
+        .file("evals/functions/_helper.py", "no python")
+        .file("evals/functions/.hidden.py", "no python")
         .file("evals/functions/deeper/c.py", "no python");
     let output = project.run(["eval", "check", "evals/functions", "evals/functions/b.py", "--ascii"]);
     let lines: Vec<&str> = output.stdout.lines().collect();
@@ -120,4 +175,64 @@ fn hostile_sources_are_refused_and_steer_no_terminal() {
     assert!(output.stdout.contains("the source is longer than 64 KB"), "{}", output.stdout);
     assert!(output.stdout.contains("this is not UTF-8 (syntax)"), "{}", output.stdout);
     assert!(output.stdout.contains("[bytes.py:2:6]"), "{}", output.stdout);
+}
+
+#[test]
+fn functions_are_named_as_everywhere() {
+    let project = project()
+        .file("evals/functions/tone.py", "def eval_tone(trace):\n    return True, ''\n")
+        .file("evals/functions/fine.py", FINE)
+        .file("evals/functions/_helper.py", "no python")
+        .file("tone/other.py", "def eval_other(trace):\n    return True, ''\n")
+        .file("evals/functions/tone.cases.jsonl", "");
+    let checked = |arguments: &[&str]| {
+        let output = project.run([&["eval", "check", "--ascii"], arguments].concat());
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        let lines = output.stdout.lines().filter_map(|line| line.strip_prefix("ok   "));
+        lines.map(|line| line.split_once(": ").unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(checked(&[]), ["eval_fine", "eval_tone"]);
+    assert_eq!(checked(&["eval_fine", "tone"]), ["eval_fine", "eval_tone"]);
+    // A name ranks above a folder that happens to be called so.
+    assert_eq!(checked(&["tone"]), ["eval_tone"]);
+    assert_eq!(checked(&["./tone"]), ["eval_other"]);
+    assert_eq!(checked(&["tone/"]), ["eval_other"]);
+    let wrong = project.run(["eval", "check", "evals/functions/tone.cases.jsonl", "evals/functions/tonne.py"]);
+    insta::assert_snapshot!(wrong.filtered(), @"
+    exit: 2
+    ----- stdout -----
+    2 files: 2 invalid, 0 findings
+    ----- stderr -----
+    error: evals/functions/tone.cases.jsonl is no Python file
+    hint: karat eval test evals/functions/tone.py judges these cases
+    error: cannot read evals/functions/tonne.py: No such file or directory (os error 2)
+    hint: did you mean 'evals/functions/tone.py'?
+    ");
+    insta::assert_snapshot!(project.run(["eval", "check", "ton"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval function 'eval_ton' in evals/functions
+    hint: did you mean 'eval_tone'?
+    ");
+}
+
+#[test]
+fn two_functions_of_one_name_are_found_in_a_project() {
+    let project = project().file("evals/functions/a.py", FINE).file("evals/functions/b.py", FINE);
+    let output = project.run(["eval", "check"]);
+    assert_eq!(output.code, Some(2));
+    let expected = "'eval_fine' is defined in evals/functions/b.py too (function)";
+    assert!(output.stdout.contains(expected), "{}", output.stdout);
+}
+
+#[test]
+fn without_functions_there_is_nothing_to_check() {
+    insta::assert_snapshot!(project().run(["eval", "check"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no eval functions in evals/functions
+    hint: 'karat eval new NAME' writes a first one
+    ");
 }

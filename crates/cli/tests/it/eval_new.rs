@@ -15,7 +15,8 @@ fn writes_a_function_that_holds_its_cases_and_never_overwrites() {
     wrote evals/functions/tone.py
     wrote evals/functions/tone.cases.jsonl
 
-    Next: say in the function what a good trace is, and in the cases which traces show it, then
+    Next: say in the function what a good trace is, and in the cases which traces
+    show it, then
       karat eval test tone
       karat eval run tone --traces traces.jsonl
     ----- stderr -----
@@ -53,6 +54,25 @@ fn cases_that_are_there_are_left() {
     let output = project.run(["eval", "new", "tone"]);
     assert_eq!(output.code, Some(2));
     assert!(!project.path().join("evals/functions/tone.py").exists());
+}
+
+#[test]
+fn a_function_without_cases_is_given_some() {
+    let project = project().file("evals/functions/tone.py", "mine");
+    let output = project.run(["eval", "new", "tone"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    evals/functions/tone.py is there already, and is left as it is
+    wrote evals/functions/tone.cases.jsonl
+
+    Next: say in the function what a good trace is, and in the cases which traces
+    show it, then
+      karat eval test tone
+      karat eval run tone --traces traces.jsonl
+    ----- stderr -----
+    ");
+    assert_eq!(project.read("evals/functions/tone.py"), "mine");
 }
 
 #[rstest]

@@ -110,7 +110,7 @@ fn the_summary_tells_fails_from_errors() {
            1  Response too short (5 chars)
               in short
       errored: exception
-           1  AttributeError: 'str' object has no attribute 'get'
+           1  AttributeError: 'str' object has no attribute 'get' (line 9)
               in json
       time per trace: p50 [TIME], p99 [TIME]
 
@@ -124,12 +124,13 @@ fn the_summary_tells_fails_from_errors() {
            1  Response lacks quality indicators
               in short
       errored: exception
-           1  AttributeError: 'str' object has no attribute 'get'
+           1  AttributeError: 'str' object has no attribute 'get' (line 11)
               in json
       time per trace: p50 [TIME], p99 [TIME]
 
     7 traces judged by 2 functions: 7 passed, 5 failed, 2 errored
     [TIME], [RATE] traces/s
+    --format jsonl has the tracebacks
     ----- stderr -----
     ");
 }
@@ -183,8 +184,8 @@ fn a_document_holds_all_rows_and_fits_its_schema() {
     };
     let whole = document("t.jsonl", 3);
     assert_eq!(whole["executions"].as_array().unwrap().len(), 3);
-    let counts = ["traces", "passed", "failed", "errored"].map(|key| whole["summary"][key].as_u64().unwrap());
-    assert_eq!(counts, [3, 1, 1, 1]);
+    let keys = ["traces", "without_trace", "passed", "failed", "errored"];
+    assert_eq!(keys.map(|key| whole["summary"][key].as_u64().unwrap()), [3, 1, 1, 1, 1]);
     assert_eq!(document("none.jsonl", 4)["executions"], json!([]));
 }
 
@@ -207,7 +208,7 @@ fn a_broken_line_is_named_and_the_others_are_judged() {
               in line 3
       time per trace: p50 [TIME], p99 [TIME]
 
-    3 traces judged by 1 function: 2 passed, 0 failed, 1 errored
+    2 traces judged by 1 function, 1 line held none: 2 passed, 0 failed, 1 errored
     [TIME], [RATE] traces/s
     ----- stderr -----
     ");
@@ -240,6 +241,9 @@ fn several_files_are_one_stream_and_a_line_is_named_with_its_file() {
 #[rstest]
 #[case(&["eval", "run", "helo", "--traces", "t.jsonl"], "error: there is no eval function 'eval_helo' in evals/functions\nhint: did you mean 'eval_hello'?\n")]
 #[case(&["eval", "run", "nope.py", "--traces", "t.jsonl"], "error: cannot read nope.py: No such file or directory (os error 2)\n")]
+#[case(&["eval", "run", "helo.py", "--traces", "t.jsonl"], "error: cannot read helo.py: No such file or directory (os error 2)\nhint: did you mean 'evals/functions/hello.py'?\n")]
+#[case(&["eval", "run", "hello", "t.jsonl", "--traces", "t.jsonl"], "error: t.jsonl is no Python file\nhint: eval functions are files that end in .py; traces go behind --traces\n")]
+#[case(&["eval", "run", "--traces", "t.jsonl"], "error: no eval function is named\nhint: karat eval run FILE|NAME --traces FILE\n")]
 #[case(&["eval", "run", "hello", "--traces", "nope.jsonl"], "error: cannot read the traces nope.jsonl: No such file or directory (os error 2)\n")]
 #[case(&["eval", "run", "hello", "--traces", "evals"], "error: cannot read the traces evals: is a directory\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--traces", "-"], "error: --traces - is given twice: stdin can be read once\n")]
@@ -323,4 +327,45 @@ fn who_has_read_enough_ends_it_quietly() {
     let output = command.args(["-c", &script]).current_dir(project.path()).env("KARAT_CACHE_DIR", cache);
     let output = output.stdin(Stdio::null()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1");
+}
+
+#[test]
+fn strict_isolation_says_the_same() {
+    let project = documented();
+    let judge = |isolation: &str| {
+        let names = ["response_quality", "customer_support", "tool_usage", "response_format"];
+        let flags = ["--traces", "traces.jsonl", "--format", "jsonl", "--isolation", isolation];
+        let output = project.run([&["eval", "run"], &names[..], &flags[..]].concat());
+        assert_eq!(output.code, Some(3), "{}", output.both());
+        let mut rows = rows(&output.stdout);
+        for row in &mut rows {
+            let row = row.as_object_mut().unwrap();
+            assert!(row.remove("execution_time_ms").is_some() && row.remove("executed_at").is_some());
+        }
+        rows
+    };
+    assert_eq!(judge("strict"), judge("namespace"));
+    let wrong = project.run(["eval", "run", "response_quality", "--traces", "traces.jsonl", "--isolation", "strickt"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.both());
+    assert!(wrong.stderr.contains("'strict'"), "{}", wrong.stderr);
+}
+
+/// Who waits sees that something happens, and nothing of it stays.
+#[test]
+#[cfg(unix)]
+#[ignore = "slow: compiles Python for a machine that has not done so"]
+fn somebody_at_a_terminal_sees_how_far_it_is() {
+    let function = "def eval_x(trace):\n    return sum(range(20000)) > 0, 'fine'\n";
+    let project = project().file("e.py", function).file("t.jsonl", "{}\n".repeat(2_000));
+    let cache = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
+    command.args(["eval", "run", "e.py", "--traces", "t.jsonl"]).current_dir(project.path());
+    command.env("KARAT_CACHE_DIR", cache.path()).env("TERM", "xterm").env_remove("CI");
+    let mut session = rexpect::session::spawn_command(command, Some(300_000)).expect("a terminal");
+    session.exp_string("preparing Python for this machine (once)").expect("a spinner");
+    let before = session.exp_regex("[0-9]+% [0-9]+ traces: [0-9]+ passed, 0 failed, .* left").expect("a bar").0;
+    assert!(before.contains("\u{1b}[2K"), "the spinner is taken away: {before:?}");
+    let rest = session.exp_eof().expect("an end");
+    let shown = rest.rsplit("\u{1b}[2K").next().expect("a last part");
+    assert!(shown.contains("2000") && !shown.contains("left"), "the bar is taken away: {shown:?}");
 }

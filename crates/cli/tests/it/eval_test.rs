@@ -46,7 +46,7 @@ fn each_mismatch_is_shown_and_errors_are_no_fails() {
       evals/functions/length.cases.jsonl:6
         expected error (timeout)
         actual   pass: 0 characters
-    ⚠ eval_other: no cases (evals/functions/other.cases.jsonl has none)
+    ⚠ eval_other: no cases (evals/functions/other.cases.jsonl does not exist)
 
     2 functions, 6 cases: 2 passed, 3 failed, 1 errored; 1 function without cases
     ----- stderr -----
@@ -113,7 +113,7 @@ fn without_cases_nothing_is_found_out() {
     insta::assert_snapshot!(project.run(["eval", "test"]).filtered(), @"
     exit: 4
     ----- stdout -----
-    ⚠ eval_length: no cases (evals/functions/length.cases.jsonl has none)
+    ⚠ eval_length: no cases (evals/functions/length.cases.jsonl does not exist)
 
     1 function, 0 cases: 0 passed, 0 failed; 1 function without cases
     ----- stderr -----
@@ -128,5 +128,65 @@ fn without_functions_there_is_nothing_to_do() {
     ----- stderr -----
     error: there are no eval functions in evals/functions
     hint: 'karat eval new NAME' writes a first one
+    ");
+}
+
+#[test]
+fn a_file_of_cases_that_holds_none() {
+    let project = with_cases(&["", "  "]);
+    insta::assert_snapshot!(project.run(["eval", "test"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ⚠ eval_length: no cases (evals/functions/length.cases.jsonl has none)
+
+    1 function, 0 cases: 0 passed, 0 failed; 1 function without cases
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn cases_in_another_layout_are_said_once() {
+    let array = with_cases(&["[", "  {\"trace\": {}, \"expected\": true},", "  {}", "]"]);
+    insta::assert_snapshot!(array.run(["eval", "test"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+      × one JSON object on each line, found an array
+       ╭─[evals/functions/length.cases.jsonl:1:1]
+     1 │ [
+       · ─
+       ╰────
+      help: jq -c '.[]' writes them so
+    ");
+    let line = with_cases(&[r#"{"trace": {"text": "abc"}, "expected": true}"#, "[]"]);
+    insta::assert_snapshot!(line.run(["eval", "test"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+      × the line must be an object, found an array
+       ╭─[evals/functions/length.cases.jsonl:2:1]
+     2 │ []
+       · ──
+       ╰────
+    ");
+}
+
+#[test]
+fn what_is_expected_fits_the_screen() {
+    let reason = "a reason of very many words ".repeat(5);
+    let case = json!({"trace": {"text": "abc"}, "expected": false, "reason": reason}).to_string();
+    let output = with_cases(&[&case]).run(["eval", "test"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 1
+    ----- stdout -----
+    ✗ eval_length: 0 of 1 case passed
+      evals/functions/length.cases.jsonl:1
+        expected fail, with 'a reason of very many words a reason of very many words
+                 a reason of very many words a reason of very many words a reason of
+                 very many words ' in the reason
+        actual   pass: 3 characters
+
+    1 function, 1 case: 0 passed, 1 failed
+    ----- stderr -----
     ");
 }

@@ -193,7 +193,7 @@ fn a_vague_description_is_refused_with_what_is_missing() {
     ");
     assert_eq!(project.files_in("evals", ".json").len(), 1);
     // Who silenced it has looked at it.
-    let silenced = project.run(["forge", "get_weather", "--plan", "--silence", r#"{"get_weather": ["*"]}"#]);
+    let silenced = project.run(["forge", "get_weather", "--plan", "--silence", r#"{"get_weather": "*"}"#]);
     assert_eq!(silenced.code, Some(0), "{}", silenced.both());
 }
 

@@ -17,6 +17,7 @@ mod eval_doctor;
 mod eval_new;
 mod eval_run;
 mod eval_test;
+mod eval_traces;
 mod evals_in_cases;
 mod forge;
 #[cfg(unix)]

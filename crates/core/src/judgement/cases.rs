@@ -1,5 +1,7 @@
 //! Examples that are kept beside an eval function: a trace, and what the function must say of it.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,7 +9,8 @@ use serde_json::{Map, Value};
 use super::{Conclusion, ErrorKind};
 use crate::result::Outcome;
 use crate::source::{
-    Finding, ObjectReader, Path, Problems, Subject, locate, parse, read_bool, read_object_map, read_string, read_word,
+    Finding, ObjectReader, Path, Place, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
+    read_word, type_name,
 };
 
 /// One line of a `.cases.jsonl` file.
@@ -61,6 +64,9 @@ pub struct FunctionCaseSchema {
 impl FunctionCase {
     /// Reads a file's cases, or all that is wrong with them, in the order of the file.
     pub fn read_all(text: &str) -> Result<Vec<Self>, Vec<Finding>> {
+        if let Some(finding) = other_layout(text) {
+            return Err(vec![finding]);
+        }
         let mut cases = Vec::new();
         let mut findings = Vec::new();
         let mut start = 0;
@@ -79,6 +85,10 @@ impl FunctionCase {
 
     fn read(text: &str, line: usize) -> Result<Self, Vec<Finding>> {
         let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
+        if !value.is_object() {
+            let message = format!("the line must be an object, found {}", type_name(&value));
+            return Err(vec![finding_at(text, 0..text.len(), message, None)]);
+        }
         let mut problems = Problems::default();
         let read = read_case(&value, &mut problems);
         // The trace goes in as it is written.
@@ -103,6 +113,24 @@ impl FunctionCase {
             (Expected::Error(_), _) => Outcome::Failed,
         }
     }
+}
+
+/// Finds out whether a file holds cases in another way than one on each line, which would be wrong in every line.
+fn other_layout(text: &str) -> Option<Finding> {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let is_whole_array = || parse(text.trim()).is_ok_and(|value| value.is_array());
+    let (found, command) = match first.as_bytes() {
+        [b'[', ..] if parse(first).is_err() || is_whole_array() => ("an array", "jq -c '.[]'"),
+        [b'{'] => ("an object over several lines", "jq -c ."),
+        _ => return None,
+    };
+    let start = text.len() - text.trim_start().len();
+    let message = format!("one JSON object on each line, found {found}");
+    Some(finding_at(text, start..start + first.len(), message, Some(format!("{command} writes them so"))))
+}
+
+fn finding_at(text: &str, range: Range<usize>, message: String, help: Option<String>) -> Finding {
+    Finding { place: Place::new(text, range), pointer: None, case_id: None, message, help }
 }
 
 fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, Expected)> {
@@ -164,6 +192,9 @@ pub struct TestedFunction {
     pub file: String,
     /// Where its cases are, or would be.
     pub cases_file: String,
+    /// Whether that file is there.
+    #[serde(skip)]
+    pub has_cases_file: bool,
     /// Empty when there are none.
     pub cases: Vec<TestedCase>,
 }
@@ -286,6 +317,18 @@ mod tests {
             FunctionCase::read_all("{]\n[]\n{\"trace\": {}, \"expected\": true}\nnull").expect_err("invalid");
         let lines: Vec<usize> = findings.iter().map(|finding| finding.place.position.line).collect();
         assert_eq!(lines, [1, 2, 4]);
+    }
+
+    #[rstest]
+    #[case("[{\"trace\": {}, \"expected\": true}]", "one JSON object on each line, found an array", 1)]
+    #[case("\n[\n  {}, {}\n]\n", "one JSON object on each line, found an array", 2)]
+    #[case("[]\n{}", "the line must be an object, found an array", 1)]
+    #[case("{\n  \"trace\": {}\n}", "one JSON object on each line, found an object over several lines", 1)]
+    fn another_layout_is_said_once(#[case] text: &str, #[case] message: &str, #[case] line: usize) {
+        let findings = FunctionCase::read_all(text).expect_err("invalid");
+        assert_eq!((findings[0].message.as_str(), findings[0].place.position.line), (message, line));
+        assert_eq!(findings.len() == 1, message.starts_with("one JSON"), "{findings:?}");
+        assert!(text.get(findings[0].place.range.clone()).is_some());
     }
 
     fn verdict(passed: bool, reason: &str) -> Conclusion {

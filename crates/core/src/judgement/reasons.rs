@@ -19,6 +19,8 @@ const MOST_TRACES: usize = 3;
 pub struct ReasonGroup {
     /// The first line of the reason, with `#` for the numbers in which reasons of this group differ.
     pub text: String,
+    /// The function's line that raised the exception; null where that is not one and the same, or there is none.
+    pub line: Option<u64>,
     pub count: u64,
     /// The first traces of the group: their ids, or their lines where they have none.
     pub traces: Vec<String>,
@@ -36,13 +38,15 @@ pub struct Reasons {
 struct Group {
     /// What all of them say, as long as it is the same.
     text: Option<String>,
+    /// Where all of them come from, as long as it is the same.
+    line: Option<u64>,
     count: u64,
     traces: Vec<String>,
 }
 
 impl Reasons {
-    /// Adds a reason; the trace is named only where somebody will read it.
-    pub fn add(&mut self, reason: &str, trace: impl FnOnce() -> String) {
+    /// Adds a reason, with the line that it comes from; the trace is named only where somebody will read it.
+    pub fn add(&mut self, reason: &str, line: Option<u64>, trace: impl FnOnce() -> String) {
         let text = first_line(reason);
         let pattern = pattern(&text);
         if let Some(group) = self.groups.get_mut(&pattern) {
@@ -50,11 +54,12 @@ impl Reasons {
             if group.text.as_ref().is_some_and(|known| *known != text) {
                 group.text = None;
             }
+            group.line = group.line.filter(|known| Some(*known) == line);
             if group.traces.len() < MOST_TRACES {
                 group.traces.push(trace());
             }
         } else if self.groups.len() < MOST_GROUPS {
-            self.groups.insert(pattern, Group { text: Some(text), count: 1, traces: vec![trace()] });
+            self.groups.insert(pattern, Group { text: Some(text), line, count: 1, traces: vec![trace()] });
         } else {
             self.others += 1;
         }
@@ -71,6 +76,7 @@ impl Reasons {
         let rest: u64 = groups.iter().skip(most).map(|(_, group)| group.count).sum();
         let shown = groups.into_iter().take(most).map(|(pattern, group)| ReasonGroup {
             text: group.text.clone().unwrap_or_else(|| pattern.clone()),
+            line: group.line,
             count: group.count,
             traces: group.traces.clone(),
         });
@@ -126,16 +132,29 @@ mod tests {
         let mut reasons = Reasons::default();
         let said = ["too short (3)", "odd", "too short (4)\nmore", "  \nodd", "too short (5)", "too short (6)", "once"];
         for (index, reason) in said.into_iter().enumerate() {
-            reasons.add(reason, || format!("t{index}"));
+            reasons.add(reason, None, || format!("t{index}"));
         }
         let (groups, rest) = reasons.largest(2);
         let group = |text: &str, count, traces: &[&str]| ReasonGroup {
             text: text.to_owned(),
+            line: None,
             count,
             traces: traces.iter().map(|&trace| trace.to_owned()).collect(),
         };
         assert_eq!(groups, [group("too short (#)", 4, &["t0", "t2", "t4"]), group("odd", 2, &["t1", "t3"])]);
         assert_eq!(rest, 1);
+    }
+
+    #[test]
+    fn a_line_is_told_as_long_as_it_is_the_same() {
+        let mut reasons = Reasons::default();
+        for (reason, line) in
+            [("a", Some(2)), ("a", Some(2)), ("b", Some(2)), ("b", Some(3)), ("c", Some(2)), ("c", None)]
+        {
+            reasons.add(reason, line, String::new);
+        }
+        let lines: Vec<Option<u64>> = reasons.largest(5).0.iter().map(|group| group.line).collect();
+        assert_eq!(lines, [Some(2), None, None]);
     }
 
     #[test]
@@ -149,7 +168,7 @@ mod tests {
             }
             word
         };
-        (0..5000).for_each(|number| reasons.add(&word(number), String::new));
+        (0..5000).for_each(|number| reasons.add(&word(number), None, String::new));
         let (groups, rest) = reasons.largest(5);
         assert_eq!(groups.iter().map(|group| group.count).sum::<u64>() + rest, 5000);
         assert!(reasons.groups.len() <= MOST_GROUPS);

@@ -15,6 +15,7 @@ const MOST_GROUPS: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     traces: u64,
+    without_trace: u64,
     functions: Vec<FunctionTally>,
 }
 
@@ -44,12 +45,13 @@ impl Tally {
             errors: Default::default(),
             times: Durations::default(),
         };
-        Self { traces: 0, functions: functions.into_iter().map(begin).collect() }
+        Self { traces: 0, without_trace: 0, functions: functions.into_iter().map(begin).collect() }
     }
 
     /// Adds what all functions said of one trace, in the functions' order.
     pub fn add(&mut self, judgements: &[Judgement], trace: impl Fn() -> String) {
         self.traces += 1;
+        self.without_trace += u64::from(!judgements.is_empty() && judgements.iter().all(holds_no_trace));
         for (function, judgement) in self.functions.iter_mut().zip(judgements) {
             function.add(judgement, &trace);
         }
@@ -78,8 +80,14 @@ impl Tally {
     pub fn summary(&self, elapsed_ms: u64, interrupted: bool) -> EvalRunSummary {
         let (passed, failed, errored) = self.counts();
         let functions = self.functions.iter().map(FunctionTally::summary).collect();
-        EvalRunSummary { traces: self.traces, passed, failed, errored, interrupted, elapsed_ms, functions }
+        let (traces, without_trace) = (self.traces, self.without_trace);
+        EvalRunSummary { traces, without_trace, passed, failed, errored, interrupted, elapsed_ms, functions }
     }
+}
+
+/// Tells whether there was nothing to judge: functions are validated before.
+fn holds_no_trace(judgement: &Judgement) -> bool {
+    matches!(&judgement.conclusion, Conclusion::Error(error) if error.kind == ErrorKind::Validation)
 }
 
 impl FunctionTally {
@@ -92,11 +100,11 @@ impl FunctionTally {
             Conclusion::Verdict { passed: true, .. } => self.passed += 1,
             Conclusion::Verdict { passed: false, reason } => {
                 self.failed += 1;
-                self.fails.add(reason, trace);
+                self.fails.add(reason, None, trace);
             }
             Conclusion::Error(error) => {
                 self.errored += 1;
-                self.errors[error.kind as usize].add(&error.message, trace);
+                self.errors[error.kind as usize].add(&error.message, error.line(), trace);
             }
         }
     }
@@ -129,6 +137,8 @@ impl FunctionTally {
 pub struct EvalRunSummary {
     /// How many traces were judged, with lines that hold none.
     pub traces: u64,
+    /// How many of these are lines that hold no trace.
+    pub without_trace: u64,
     /// How many verdicts passed, over all functions.
     pub passed: u64,
     pub failed: u64,
@@ -212,12 +222,23 @@ mod tests {
             tally.add(&[error(kind), verdict(false)], || kind.to_string());
         }
         let summary = tally.summary(7, false);
-        assert_eq!((summary.traces, summary.failed, summary.errored), (7, 7, 7));
+        assert_eq!((summary.traces, summary.without_trace, summary.failed, summary.errored), (7, 0, 7, 7));
         let [x, y] = &summary.functions[..] else { panic!("two functions") };
         assert_eq!((x.fails.len(), x.errored, y.errored), (0, 7, 0));
         let kinds: Vec<ErrorKind> = x.errors.iter().map(|errors| errors.kind).collect();
         assert_eq!(kinds, ErrorKind::ALL);
         assert!(x.errors.iter().all(|errors| errors.groups[0].traces == [errors.kind.to_string()]));
         assert_eq!(x.p50_ms, Some(2.0));
+    }
+
+    #[test]
+    fn a_line_without_a_trace_is_counted_apart() {
+        let mut tally = Tally::new([("eval_x", "a"), ("eval_y", "b")]);
+        let none = || error(ErrorKind::Validation);
+        for judgements in [[none(), none()], [verdict(true), verdict(true)], [none(), none()]] {
+            tally.add(&judgements, String::new);
+        }
+        let summary = tally.summary(7, false);
+        assert_eq!((summary.traces, summary.without_trace, summary.errored), (3, 2, 4));
     }
 }

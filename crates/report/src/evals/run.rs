@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::judgement::{EvalRunSummary, FunctionSummary, ReasonGroup};
+use karat_core::judgement::{ErrorKind, EvalRunSummary, FunctionSummary, ReasonGroup};
 
 use super::milliseconds;
 use crate::console::{ConsoleSettings, Verbosity};
@@ -66,7 +66,9 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
     for group in groups {
         let text = printable(&group.text);
         let text = if text.is_empty() { "(no reason)".into() } else { text };
-        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", group.count, cut(&text, room, ellipsis));
+        let place = group.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        let text = cut(&text, room.saturating_sub(width(&place)), ellipsis);
+        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {text}{place}", group.count);
         let traces = trace_list(group, room, ellipsis);
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", "", settings.palette.dim(traces));
     }
@@ -99,8 +101,7 @@ fn trace_list(group: &ReasonGroup, room: usize, ellipsis: &str) -> String {
 }
 
 fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
-    let traces = usize::try_from(summary.traces).unwrap_or(usize::MAX);
-    let mut line = format!("{} judged by {}", counted(traces, "trace"), counted(summary.functions.len(), "function"));
+    let mut line = judged(summary);
     let EvalRunSummary { passed, failed, errored, .. } = summary;
     let _ = write!(line, ": {passed} passed, {failed} failed");
     if *errored > 0 {
@@ -113,18 +114,37 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
         _ => settings.palette.good(line),
     };
     let mut line = line;
-    if settings.verbosity != Verbosity::Quiet && summary.traces > 0 {
+    let traces = summary.traces.saturating_sub(summary.without_trace);
+    if settings.verbosity != Verbosity::Quiet && traces > 0 {
         #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
-        let rate = summary.traces as f64 * 1000.0 / summary.elapsed_ms.max(1) as f64;
+        let rate = traces as f64 * 1000.0 / summary.elapsed_ms.max(1) as f64;
         #[expect(clippy::cast_precision_loss, reason = "seconds for a person")]
         let seconds = summary.elapsed_ms as f64 / 1000.0;
         line.push('\n');
         line.push_str(&settings.palette.dim(format!("{seconds:.2}s, {rate:.0} traces/s")));
     }
+    let has_raised = |function: &FunctionSummary| function.errors.iter().any(|one| one.kind == ErrorKind::Exception);
+    if settings.verbosity != Verbosity::Quiet && summary.functions.iter().any(has_raised) {
+        line.push('\n');
+        line.push_str(&settings.palette.dim("--format jsonl has the tracebacks"));
+    }
     if summary.interrupted {
         line.push_str("\ninterrupted: the other traces were not judged");
     }
     line
+}
+
+/// Says how much was judged; a line that holds no trace was not.
+fn judged(summary: &EvalRunSummary) -> String {
+    let count = |number: u64, what: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), what);
+    let traces = summary.traces.saturating_sub(summary.without_trace);
+    let by = format!("{} judged by {}", count(traces, "trace"), counted(summary.functions.len(), "function"));
+    match (traces, summary.without_trace) {
+        (_, 0) => by,
+        (0, 1) => "1 line, which holds no trace".to_owned(),
+        (0, lines) => format!("{}, none of them a trace", count(lines, "line")),
+        (_, lines) => format!("{by}, {} held none", count(lines, "line")),
+    }
 }
 
 /// Returns a share with one decimal, which says 0 and 100 only of none and all.
@@ -143,7 +163,7 @@ fn percent(count: u64, all: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::judgement::{ErrorKind, ErrorSummary};
+    use karat_core::judgement::ErrorSummary;
     use rstest::rstest;
 
     use super::*;
@@ -160,6 +180,25 @@ mod tests {
         assert_eq!(percent(count, all), expected);
     }
 
+    #[rstest]
+    #[case(7, 0, "7 traces judged by 0 functions")]
+    #[case(1, 1, "1 line, which holds no trace")]
+    #[case(47, 47, "47 lines, none of them a trace")]
+    #[case(5, 2, "3 traces judged by 0 functions, 2 lines held none")]
+    fn a_line_without_a_trace_is_not_judged(#[case] traces: u64, #[case] without_trace: u64, #[case] expected: &str) {
+        let summary = EvalRunSummary {
+            traces,
+            without_trace,
+            passed: 0,
+            failed: 0,
+            errored: 0,
+            interrupted: false,
+            elapsed_ms: 0,
+            functions: Vec::new(),
+        };
+        assert_eq!(judged(&summary), expected);
+    }
+
     fn settings(columns: usize) -> ConsoleSettings {
         ConsoleSettings {
             columns,
@@ -172,10 +211,12 @@ mod tests {
     #[test]
     fn a_reason_is_nobodys_way_into_the_terminal_and_fits_it() {
         let reason = format!("\u{1b}[31m{}\u{202e}", "word ".repeat(60));
-        let group = |traces: &[String]| ReasonGroup { text: reason.clone(), count: 9, traces: traces.to_vec() };
+        let group =
+            |traces: &[String]| ReasonGroup { text: reason.clone(), line: Some(7), count: 9, traces: traces.to_vec() };
         let traces = ["\u{1b}]0;x".to_owned(), "t".repeat(300), "u".repeat(300)];
         let summary = EvalRunSummary {
             traces: 18,
+            without_trace: 0,
             passed: 0,
             failed: 9,
             errored: 9,

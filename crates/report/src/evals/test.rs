@@ -6,7 +6,7 @@ use karat_core::judgement::{EvalTestReport, TestedCase, TestedFunction};
 use karat_core::result::Outcome;
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, printable};
+use crate::terminal_text::{cut, printable, wrap};
 use crate::tools::counted;
 
 /// How many lines of an error are shown: its first says what it is, the others where.
@@ -30,7 +30,8 @@ fn write_function(function: &TestedFunction, settings: ConsoleSettings, out: &mu
     let name = printable(&function.eval_id);
     if function.cases.is_empty() {
         let sign = palette.doubtful(symbols.warning);
-        let _ = writeln!(out, "{sign} {name}: no cases ({} has none)", printable(&function.cases_file));
+        let why = if function.has_cases_file { "has none" } else { "does not exist" };
+        let _ = writeln!(out, "{sign} {name}: no cases ({} {why})", printable(&function.cases_file));
         return;
     }
     let passed = function.cases.iter().filter(|case| case.outcome == Outcome::Passed).count();
@@ -64,7 +65,10 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
         (Some(passed), None) => verdict(passed).to_owned(),
         (None, None) => String::new(),
     };
-    let _ = writeln!(out, "    expected {expected}{}", wanted_reason(case));
+    let expected = format!("{expected}{}", wanted_reason(case));
+    for (index, line) in wrap(&expected, room.saturating_sub(9)).iter().enumerate() {
+        let _ = writeln!(out, "    {:<8} {line}", if index == 0 { "expected" } else { "" });
+    }
     match (case.result, case.error_kind) {
         (Some(passed), _) => {
             let actual = format!("{}: {}", verdict(passed), printable(case.reason.as_deref().unwrap_or_default()));

@@ -51,7 +51,9 @@ pub(super) fn find(schema: &Schema, name: &str) -> Result<usize, ArrowError> {
         | DataType::Utf8View
         | DataType::Binary
         | DataType::LargeBinary
-        | DataType::BinaryView => Ok(index),
+        | DataType::BinaryView
+        // What an engine makes of a column in which it has seen nothing but nulls.
+        | DataType::Null => Ok(index),
         other => Err(ArrowError::NotText { name: name.to_owned(), found: kind(other) }),
     }
 }

@@ -11,6 +11,9 @@ use super::guard::guarded;
 use super::{ArrowError, FILE_BEGINNING, STREAM_BEGINNING};
 use crate::lines::{Input, LONGEST, MOST_BYTES, MOST_TRACES, Unit};
 
+/// The most rows of a record batch. A column of nulls takes no room, so that a stream could claim any number of them.
+const MOST_ROWS: usize = 1 << 31;
+
 /// How many record batches without any row may be read ahead of who writes their answers.
 const MOST_EMPTY: usize = 64;
 
@@ -119,6 +122,12 @@ impl<R: Read> Iterator for ArrowTraces<R> {
                 return None;
             }
             match guarded(|| self.reader.next().transpose()) {
+                Ok(Some(batch)) if batch.num_rows() > MOST_ROWS => {
+                    self.ended = true;
+                    let place =
+                        format!("record batch {}: it claims {} rows", self.record_batches + 1, batch.num_rows());
+                    return Some(Err(io::Error::other(place)));
+                }
                 Ok(Some(batch)) => {
                     // Nobody waits for the answers any more.
                     if self.begin(&batch).is_err() {
@@ -197,18 +206,19 @@ mod tests {
 
     fn stream(schema: &Schema, batches: &[RecordBatch]) -> Vec<u8> {
         let mut out = StreamWriter::try_new(Vec::new(), schema).expect("a schema that can be written");
-        batches.iter().for_each(|batch| out.write(batch).expect("memory can be written"));
+        for batch in batches {
+            out.write(batch).expect("memory can be written");
+        }
         out.into_inner().expect("memory can be written")
     }
 
-    fn read(bytes: &[u8]) -> Result<(ArrowTraces<io::Cursor<Vec<u8>>>, ArrowBatches), ArrowError> {
+    type Opened = (ArrowTraces<io::Cursor<Vec<u8>>>, ArrowBatches);
+
+    fn read(bytes: &[u8]) -> Result<Opened, ArrowError> {
         read_named(bytes, None)
     }
 
-    fn read_named(
-        bytes: &[u8],
-        trace_id: Option<&str>,
-    ) -> Result<(ArrowTraces<io::Cursor<Vec<u8>>>, ArrowBatches), ArrowError> {
+    fn read_named(bytes: &[u8], trace_id: Option<&str>) -> Result<Opened, ArrowError> {
         let columns = ArrowColumns { trace: "trace".to_owned(), trace_id: trace_id.map(str::to_owned) };
         read_arrow(io::Cursor::new(bytes.to_vec()), &columns)
     }

@@ -19,6 +19,8 @@ pub(super) fn find(body: &[Stmt]) -> (Option<String>, Vec<Finding>) {
         }
     }
     let TopLevel { functions, mut findings } = top;
+    let mut rebinding = Rebinding(&mut findings);
+    rebinding.visit_body(body);
     for function in &functions {
         check_form(function, &mut findings);
     }
@@ -69,6 +71,21 @@ fn check_form(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
     if let Some(range) = yields.first {
         let message = format!("'{name}' yields, so a call returns a generator and no verdict");
         findings.push(finding(range, message, "return a tuple of a boolean and a string"));
+    }
+}
+
+/// Refuses what could give the eval function's name another value while it runs.
+struct Rebinding<'f>(&'f mut Vec<Finding>);
+
+impl<'a> SourceOrderVisitor<'a> for Rebinding<'_> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        if let Stmt::Global(global) = stmt {
+            for name in global.names.iter().filter(|name| name.starts_with(PREFIX)) {
+                let message = format!("'{name}' could become something else than the function");
+                self.0.push(finding(name.range(), message, "a global variable's name begins in another way"));
+            }
+        }
+        walk_stmt(self, stmt);
     }
 }
 

@@ -10,11 +10,16 @@
 //! - A name is the source's own, or one of the built-in functions that only compute. The others would build attribute
 //!   names from text, make classes, or show addresses.
 //! - A module is only ever the left side of an attribute that is known: a function that computes, or a constant.
+//! - `re` keeps patterns by their text and flags, and takes `2` and `2.0` for the same; so flags are constants. A pattern
+//!   that was kept has the text object of an earlier trace; so nothing is compared by `is` but constants and types.
+//! - `format` would read attributes that a text names; so its text stands in the source, and names none.
 //! - No attribute is set or deleted. None is read that begins with an underscore, or that leads from a generator or a
 //!   traceback to a frame, and from there to other namespaces.
 //! - There are no classes: with `__eq__`, `__hash__` or `__del__`, own code would run when a cache is asked, or when
 //!   Python tidies up in a later trace. For the same reason no generator has something to tidy up, and nothing is async.
-//! - `typing` keeps what it was asked for, and takes `1` and `True` for the same; so it is asked for plain types only.
+//! - `typing` keeps what it was asked for, and takes `1` and `True` for the same, and unions in any order; so it is asked
+//!   for plain types only, in annotations or by what runs for each trace alike.
+//! - Nothing that shows its address becomes a text (`addresses.rs`): where it is depends on the traces before.
 //!
 //! What is left can change only objects that it made itself, or that came with the trace.
 
@@ -22,211 +27,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{
-    Alias, Expr, ExprCall, ExprContext, Identifier, Keyword, PatternKeyword, Stmt, StmtImport, StmtImportFrom,
+    Alias, CmpOp, Expr, ExprCall, ExprCompare, ExprContext, Identifier, Keyword, Operator, PatternKeyword, Stmt,
+    StmtImport, StmtImportFrom,
 };
 
-/// Built-in functions and types that only compute.
-const COMPUTING: [&str; 44] = [
-    "abs",
-    "all",
-    "any",
-    "ascii",
-    "bin",
-    "bool",
-    "bytearray",
-    "bytes",
-    "callable",
-    "chr",
-    "complex",
-    "dict",
-    "divmod",
-    "enumerate",
-    "filter",
-    "float",
-    "format",
-    "frozenset",
-    "hex",
-    "int",
-    "isinstance",
-    "issubclass",
-    "iter",
-    "len",
-    "list",
-    "map",
-    "max",
-    "min",
-    "next",
-    "oct",
-    "ord",
-    "pow",
-    "print",
-    "range",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "slice",
-    "sorted",
-    "str",
-    "sum",
-    "tuple",
-    "zip",
-];
-
-/// The built-in exceptions that a function has use for, and other constants.
-const CONSTANTS: [&str; 27] = [
-    "ArithmeticError",
-    "AssertionError",
-    "AttributeError",
-    "BaseException",
-    "Ellipsis",
-    "Exception",
-    "FloatingPointError",
-    "ImportError",
-    "IndexError",
-    "KeyError",
-    "LookupError",
-    "NameError",
-    "NotImplemented",
-    "NotImplementedError",
-    "OSError",
-    "OverflowError",
-    "RecursionError",
-    "RuntimeError",
-    "StopIteration",
-    "SyntaxError",
-    "TimeoutError",
-    "TypeError",
-    "UnicodeDecodeError",
-    "UnicodeEncodeError",
-    "UnicodeError",
-    "ValueError",
-    "ZeroDivisionError",
-];
-
-/// The other built-in names: one that the source defines for itself could still be Python's in another place.
-const OTHERS: [&str; 38] = [
-    "__build_class__",
-    "__debug__",
-    "__doc__",
-    "__import__",
-    "__loader__",
-    "__package__",
-    "__spec__",
-    "aiter",
-    "anext",
-    "breakpoint",
-    "classmethod",
-    "compile",
-    "copyright",
-    "credits",
-    "delattr",
-    "dir",
-    "eval",
-    "exec",
-    "exit",
-    "getattr",
-    "globals",
-    "hasattr",
-    "hash",
-    "help",
-    "id",
-    "input",
-    "license",
-    "locals",
-    "memoryview",
-    "object",
-    "open",
-    "property",
-    "quit",
-    "setattr",
-    "staticmethod",
-    "super",
-    "type",
-    "vars",
-];
-
-const JSON: [&str; 5] = ["JSONDecodeError", "JSONDecoder", "JSONEncoder", "dumps", "loads"];
-
-const RE: [&str; 27] = [
-    "A",
-    "ASCII",
-    "DOTALL",
-    "I",
-    "IGNORECASE",
-    "M",
-    "MULTILINE",
-    "Match",
-    "NOFLAG",
-    "Pattern",
-    "PatternError",
-    "S",
-    "U",
-    "UNICODE",
-    "VERBOSE",
-    "X",
-    "compile",
-    "error",
-    "escape",
-    "findall",
-    "finditer",
-    "fullmatch",
-    "match",
-    "search",
-    "split",
-    "sub",
-    "subn",
-];
-
-/// Names that only make types.
-const TYPING: [&str; 31] = [
-    "AbstractSet",
-    "Any",
-    "AnyStr",
-    "Callable",
-    "Collection",
-    "Container",
-    "Deque",
-    "Dict",
-    "FrozenSet",
-    "Generator",
-    "Hashable",
-    "Iterable",
-    "Iterator",
-    "List",
-    "Literal",
-    "Mapping",
-    "Match",
-    "MutableMapping",
-    "MutableSequence",
-    "NoReturn",
-    "Optional",
-    "Pattern",
-    "Reversible",
-    "Sequence",
-    "Set",
-    "Sized",
-    "Text",
-    "Tuple",
-    "Type",
-    "Union",
-    "ValuesView",
-];
-
-/// Attributes that lead to frames and code by how they begin, and others that change what is not their own.
-const LEADING_OUT: [&str; 7] = ["ag_", "co_", "cr_", "f_", "func_", "gi_", "tb_"];
-const CHANGING: [&str; 5] = ["add_note", "cache_clear", "mro", "register", "with_traceback"];
+use super::addresses::shows_no_address;
+use super::known::{CHANGING, COMPUTING, CONSTANTS, FORMATTING, JSON, KEEPING, LEADING_OUT, OTHERS, RE, TYPING};
 
 /// Tells whether nothing that the statements do can outlive the namespace that they run in.
 pub(super) fn leaves_no_trace(body: &[Stmt]) -> bool {
     let mut bindings = Bindings::default();
     bindings.visit_body(body);
-    if bindings.names.iter().any(|name| OTHERS.contains(name)) {
+    if bindings.are_doubtful() {
         return false;
     }
-    let mut footprint = Footprint { bindings: &bindings, is_clean: true, yields: false, tidies_up: false };
+    let mut footprint = Footprint { bindings: &bindings, is_clean: true, yields: false, tidies_up: false, depth: 0 };
     footprint.visit_body(body);
-    footprint.is_clean && !(footprint.yields && footprint.tidies_up)
+    footprint.is_clean && !(footprint.yields && footprint.tidies_up) && shows_no_address(body)
 }
 
 /// What the names of a source stand for, in any of its scopes.
@@ -238,6 +55,16 @@ struct Bindings<'a> {
     modules: BTreeMap<&'a str, &'a str>,
     /// Those that stand for a type of `typing`.
     types: BTreeSet<&'a str>,
+    /// A name stands for two modules.
+    has_double: bool,
+}
+
+impl Bindings<'_> {
+    /// Tells whether it cannot be said what a name stands for.
+    fn are_doubtful(&self) -> bool {
+        let is_other = |name: &&str| self.names.contains(*name) || self.types.contains(*name);
+        self.has_double || self.modules.keys().any(is_other) || self.names.iter().any(|name| OTHERS.contains(name))
+    }
 }
 
 impl<'a> SourceOrderVisitor<'a> for Bindings<'a> {
@@ -245,7 +72,9 @@ impl<'a> SourceOrderVisitor<'a> for Bindings<'a> {
         match stmt {
             Stmt::Import(StmtImport { names, .. }) => {
                 for alias in names {
-                    self.modules.insert(alias.asname.as_ref().unwrap_or(&alias.name), &alias.name);
+                    let bound = alias.asname.as_ref().unwrap_or(&alias.name);
+                    let before = self.modules.insert(bound, &alias.name);
+                    self.has_double |= before.is_some_and(|module| module != alias.name.as_str());
                 }
             }
             Stmt::ImportFrom(StmtImportFrom { names, module, .. }) => {
@@ -290,6 +119,8 @@ struct Footprint<'b, 'a> {
     yields: bool,
     /// Something happens when a generator is thrown away.
     tidies_up: bool,
+    /// How many functions are around: outside of all, the same happens for each trace.
+    depth: usize,
 }
 
 impl<'a> Footprint<'_, 'a> {
@@ -303,7 +134,7 @@ impl<'a> Footprint<'_, 'a> {
 
     /// Looks at a name whose value can go anywhere from here.
     fn name(&mut self, name: &str) {
-        let Bindings { names, modules, types } = self.bindings;
+        let Bindings { names, modules, types, .. } = self.bindings;
         let is_module = modules.contains_key(name) || types.contains(name);
         let is_own = names.contains(name);
         let is_known = COMPUTING.contains(&name) || CONSTANTS.contains(&name) || name == "__name__";
@@ -327,7 +158,6 @@ impl<'a> Footprint<'_, 'a> {
 
     fn module(&self, value: &Expr) -> Option<&'a str> {
         let name = value.as_name_expr()?;
-        // What is also something else is looked at as both.
         self.bindings.modules.get(name.id.as_str()).copied()
     }
 
@@ -335,7 +165,7 @@ impl<'a> Footprint<'_, 'a> {
     fn plain_type(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(name) => {
-                let Bindings { names, modules, types } = self.bindings;
+                let Bindings { names, modules, types, .. } = self.bindings;
                 let id = name.id.as_str();
                 let is_builtin = COMPUTING.contains(&id) || CONSTANTS.contains(&id) || id == "object";
                 let is_type = (types.contains(id) || is_builtin) && !names.contains(id) && !modules.contains_key(id);
@@ -392,8 +222,77 @@ impl<'a> Footprint<'_, 'a> {
     }
 }
 
+impl<'a> Footprint<'_, 'a> {
+    fn call(&mut self, call: &'a ExprCall) {
+        match &*call.func {
+            Expr::Name(name) if ["getattr", "hasattr"].contains(&name.id.as_str()) => self.attribute_call(call),
+            Expr::Attribute(attribute) => {
+                let attr = attribute.attr.as_str();
+                let keeping = KEEPING.iter().find(|(name, _)| *name == attr);
+                match (self.module(&attribute.value), keeping, &*attribute.value) {
+                    (Some("re"), Some((_, flags)), _) => self.flags(call, *flags),
+                    (None, _, Expr::StringLiteral(text)) if attr == "format" => {
+                        self.require(names_no_attribute(text.value.to_str()));
+                    }
+                    _ => self.visit_expr(&call.func),
+                }
+                self.visit_arguments(&call.arguments);
+            }
+            _ => {
+                self.visit_expr(&call.func);
+                self.visit_arguments(&call.arguments);
+            }
+        }
+    }
+
+    /// Requires that the flags of a pattern are constants.
+    fn flags(&mut self, call: &'a ExprCall, place: usize) {
+        let arguments = &call.arguments;
+        let are_plain = arguments.args.iter().all(|argument| !argument.is_starred_expr())
+            && arguments.keywords.iter().all(|keyword| keyword.arg.is_some());
+        let named = arguments.keywords.iter().find(|keyword| keyword.arg.as_deref() == Some("flags"));
+        let flags = named.map(|keyword| &keyword.value).or_else(|| arguments.args.get(place));
+        let are_constant = flags.is_none_or(|flags| self.is_flag(flags));
+        self.require(are_plain && are_constant);
+    }
+
+    fn is_flag(&self, flags: &Expr) -> bool {
+        match flags {
+            Expr::Attribute(attribute) => self.module(&attribute.value) == Some("re"),
+            Expr::BinOp(both) => both.op == Operator::BitOr && self.is_flag(&both.left) && self.is_flag(&both.right),
+            Expr::NumberLiteral(number) => number.value.is_int(),
+            _ => false,
+        }
+    }
+
+    fn compare(&mut self, compare: &'a ExprCompare) {
+        let sides: Vec<&Expr> = std::iter::once(&*compare.left).chain(&*compare.comparators).collect();
+        for (op, pair) in compare.ops.iter().zip(sides.windows(2)) {
+            let is_constant = |side: &&Expr| {
+                is_type_call(side)
+                    || matches!(side, Expr::NoneLiteral(_) | Expr::BooleanLiteral(_) | Expr::EllipsisLiteral(_))
+            };
+            self.require(!matches!(op, CmpOp::Is | CmpOp::IsNot) || pair.iter().any(is_constant));
+        }
+        for side in sides {
+            if is_type_call(side) { self.type_call(side) } else { self.visit_expr(side) }
+        }
+    }
+}
+
+/// Tells whether the fields of a text for `format` are only numbers and names.
+fn names_no_attribute(text: &str) -> bool {
+    let text = text.replace("{{", "").replace("}}", "");
+    text.split('{').skip(1).all(|field| {
+        let Some((field, _)) = field.split_once('}') else { return false };
+        let name = field.split(['!', ':']).next().unwrap_or_default();
+        name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    })
+}
+
 fn is_harmless_attribute(name: &str) -> bool {
     !name.starts_with('_')
+        && !FORMATTING.contains(&name)
         // Python takes other letters for the same, which text is not looked through for.
         && name.is_ascii()
         && !LEADING_OUT.iter().any(|beginning| name.starts_with(beginning))
@@ -427,7 +326,9 @@ impl<'a> SourceOrderVisitor<'a> for Footprint<'_, 'a> {
             }
             Stmt::FunctionDef(function) => {
                 self.require(!function.is_async && function.type_params.is_none());
+                self.depth += 1;
                 walk_stmt(self, stmt);
+                self.depth -= 1;
             }
             Stmt::For(loops) => {
                 self.require(!loops.is_async);
@@ -461,18 +362,16 @@ impl<'a> SourceOrderVisitor<'a> for Footprint<'_, 'a> {
                 self.attribute(&attribute.value, &attribute.attr);
             }
             Expr::Subscript(subscript) if self.is_typing(&subscript.value) => {
-                self.require(subscript.ctx == ExprContext::Load);
+                self.require(subscript.ctx == ExprContext::Load && self.depth == 0);
                 self.plain_type(expr);
             }
-            Expr::Compare(compare) => {
-                for side in std::iter::once(&*compare.left).chain(&*compare.comparators) {
-                    if is_type_call(side) { self.type_call(side) } else { self.visit_expr(side) }
-                }
+            Expr::Lambda(_) => {
+                self.depth += 1;
+                walk_expr(self, expr);
+                self.depth -= 1;
             }
-            Expr::Call(call) => match call.func.as_name_expr().map(|name| name.id.as_str()) {
-                Some("getattr" | "hasattr") => self.attribute_call(call),
-                _ => walk_expr(self, expr),
-            },
+            Expr::Compare(compare) => self.compare(compare),
+            Expr::Call(call) => self.call(call),
             Expr::Yield(_) | Expr::YieldFrom(_) => {
                 self.yields = true;
                 walk_expr(self, expr);

@@ -3,8 +3,10 @@
 //! This is a courtesy: what is wrong is said at once, with its line, and not by a failing run. It guards nothing.
 //! Only the syntax tree is looked at, never the text: a word in a string or a comment is only a word.
 
+mod addresses;
 mod entry;
 mod footprint;
+mod known;
 mod nesting;
 mod rules;
 mod semantics;
@@ -87,12 +89,29 @@ fn syntax_errors(parsed: &Parsed<ModModule>, text: &str) -> Vec<Finding> {
     // What is wrong within a tree that was guessed would be a guess too.
     let is_tree = parsed.errors().is_empty();
     let later = if is_tree { semantics::check(&parsed.syntax().body, text, VERSION) } else { Vec::new() };
-    invalid
-        .chain(unsupported)
-        .chain(later)
-        .take(MOST_SYNTAX_ERRORS)
-        .map(|(message, range)| unreadable(Rule::Syntax, &lower_first(&message), range.into()))
-        .collect()
+    let all = invalid.chain(unsupported).chain(later);
+    let mut findings: Vec<Finding> = all
+        .map(|(message, range)| unreadable(Rule::Syntax, &lower_first(&message), visible(range.into(), text)))
+        .collect();
+    findings.sort_by_key(|finding| finding.range.start);
+    // Whoever mends the first of a line has mended most of the others.
+    findings.dedup_by_key(|finding| line_start(text, finding.range.start));
+    findings.truncate(MOST_SYNTAX_ERRORS);
+    findings
+}
+
+/// Moves what is wrong with the end of a line, or of the source, to behind the last text before it.
+fn visible(range: Range<usize>, text: &str) -> Range<usize> {
+    let end = text.trim_end().len();
+    if range.start >= end {
+        return end..end;
+    }
+    let is_line_end = text.get(range.clone()).is_some_and(|part| part.trim_matches(['\r', '\n']).is_empty());
+    if is_line_end { range.start..range.start } else { range }
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind(['\r', '\n']).map_or(0, |end| end + 1)
 }
 
 fn lower_first(text: &str) -> String {

@@ -9,8 +9,10 @@ use ruff_python_parser::lexer::lex;
 
 use crate::function::{Finding, Rule};
 
-/// How many brackets may stand in each other, as in Python itself.
-const MOST_BRACKETS: usize = 200;
+/// How many brackets may stand in each other. Python allows 200, but what the parser of the guest has room for is less.
+const MOST_BRACKETS: usize = 100;
+/// How many comprehensions and lambdas may stand in each other; the guest's compiler has no room for 80.
+const MOST_SCOPES: usize = 20;
 /// How many blocks may stand in each other, as in Python itself.
 const MOST_BLOCKS: usize = 100;
 /// How many operators, calls and brackets may be within each other.
@@ -31,7 +33,8 @@ pub(super) fn find_too_deep(source: &str) -> Option<Finding> {
     let range = last_of_prefix(source, |prefix| Measured::of(prefix).is_too_deep);
     let message = "this is nested too deeply".to_owned();
     let help = format!(
-        "at most {MOST_BRACKETS} brackets, {MOST_BLOCKS} blocks or {MOST_LEVELS} operators may stand in each other"
+        "at most {MOST_BRACKETS} brackets, {MOST_BLOCKS} blocks, {MOST_SCOPES} comprehensions or {MOST_LEVELS} operators \
+         may stand in each other"
     );
     Some(Finding { rule: Rule::Size, message, help: Some(help), range })
 }
@@ -52,8 +55,13 @@ struct Measured {
 struct Level {
     /// How many tokens there were that can put what follows, or what was before, one level deeper.
     deepening: usize,
-    /// A comma may then stand within a lambda's parameters, and ends nothing.
-    has_lambda: bool,
+    /// Where there are some, a comma may stand within a lambda's parameters, and ends nothing. One after the other
+    /// looks as one in the other does; nobody has so many of either.
+    lambdas: usize,
+    /// It is a comprehension.
+    has_for: bool,
+    /// How many comprehensions and lambdas are within each other in what was opened and closed here.
+    inner: usize,
     /// Which bracket opened it, counted from 1.
     ordinal: usize,
 }
@@ -93,11 +101,18 @@ impl Measured {
                 | TokenKind::Rbrace
                 | TokenKind::FStringEnd
                 | TokenKind::TStringEnd => {
-                    if levels.len() > 1 {
-                        depth -= levels.pop().map_or(0, |closed| closed.deepening);
+                    if levels.len() > 1
+                        && let Some(closed) = levels.pop()
+                    {
+                        depth -= closed.deepening;
+                        let scopes = closed.inner + closed.lambdas + usize::from(closed.has_for);
+                        if let Some(level) = levels.last_mut() {
+                            level.inner = level.inner.max(scopes);
+                        }
+                        measured.is_too_deep |= scopes > MOST_SCOPES;
                     }
                 }
-                TokenKind::Comma if !level.has_lambda => depth -= std::mem::take(&mut level.deepening),
+                TokenKind::Comma if level.lambdas == 0 => depth -= std::mem::take(&mut level.deepening),
                 TokenKind::Name
                 | TokenKind::Int
                 | TokenKind::Float
@@ -108,7 +123,9 @@ impl Measured {
                 | TokenKind::Comment
                 | TokenKind::NonLogicalNewline => {}
                 other => {
-                    level.has_lambda |= other == TokenKind::Lambda;
+                    level.lambdas += usize::from(other == TokenKind::Lambda);
+                    measured.is_too_deep |= level.lambdas > MOST_SCOPES;
+                    level.has_for |= other == TokenKind::For;
                     level.deepening += 1;
                     depth += 1;
                 }

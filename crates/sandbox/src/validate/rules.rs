@@ -11,6 +11,9 @@ use crate::function::{Finding, Rule};
 /// What can be imported.
 const MODULES: [&str; 3] = ["json", "re", "typing"];
 
+/// How many decimal digits Python reads.
+const MOST_DIGITS: usize = 4300;
+
 /// What is not there, and stands for running code, reading files or waiting for a person.
 pub(super) const BLOCKED: [&str; 7] = ["eval", "exec", "compile", "__import__", "open", "input", "breakpoint"];
 
@@ -235,6 +238,18 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
                 let is_inherited = INHERITED.contains(&attr) && is_super(&attribute.value);
                 if is_dunder(attr) && !is_read && !is_inherited {
                     self.dunder(attr, "attribute", attribute.attr.range());
+                }
+            }
+            Expr::NumberLiteral(number) => {
+                let digits = number.value.as_int().map(ToString::to_string).unwrap_or_default();
+                if digits.len() > MOST_DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit()) {
+                    let message = format!("a number may have at most {MOST_DIGITS} digits");
+                    self.findings.push(Finding {
+                        rule: Rule::Syntax,
+                        message,
+                        help: None,
+                        range: number.range().into(),
+                    });
                 }
             }
             Expr::Lambda(lambda) => {

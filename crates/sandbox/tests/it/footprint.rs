@@ -1,7 +1,9 @@
 //! Which functions leave nothing behind.
 
-use karat_sandbox::validate;
+use karat_sandbox::{Isolation, Judged, validate};
 use rstest::rstest;
+
+use crate::support::{judge, sandbox, task};
 
 fn leaves_no_trace(source: &str) -> bool {
     validate(source.as_bytes()).unwrap_or_else(|findings| panic!("{source}\n{findings:?}")).leaves_no_trace
@@ -23,11 +25,15 @@ fn function(body: &str) -> String {
     "names = {call['name'] for call in trace['calls'] if isinstance(call, dict)}\nreturn 'a' in names, ', '.join(sorted(names))"
 )]
 #[case("return type(trace) is dict, type(trace).__name__")]
-#[case("x = getattr(trace, 'items', None)\ny = hasattr(trace, 'keys')")]
+#[case("x = getattr(trace, 'args', None)\ny = hasattr(trace, 'keys')")]
+#[case("return '{:.2f} {name!r} {0}'.format(1.5, name=2) != '', ''")]
+#[case("for n, (a, b) in enumerate(zip([1], map(str.lower, ['x']))): print(n, *reversed([a, b]))")]
+#[case("first = next(iter(sorted(trace, key=lambda k: len(k))), None)\nreturn any(x in trace for x in 'ab'), ''")]
 #[case(
-    "match trace:\n    case {'steps': [first, *rest]}: pass\n    case str() | bytes(): pass\n    case dict(keys=k): pass\n    case _: pass"
+    "short = lambda text: text[:3]\nreturn True, short('abcd') + '|'.join(m.group() for m in re.finditer('a', 'b'))"
 )]
-#[case("total = 0\ndef add(n):\n    nonlocal total\n    total += n\n    return lambda: total\nadd(1)()")]
+#[case("match trace:\n    case {'steps': [first, *rest]}: pass\n    case str() | bytes(): pass\n    case _: pass")]
+#[case("total = 0\ndef add(n):\n    nonlocal total\n    total += n\n    return total\nadd(1)")]
 #[case("def numbers():\n    yield 1\n    yield from (2, 3)\nreturn sum(numbers()) == 6, ''")]
 #[case("x: typing.Optional[typing.List[str]] = None\ny: dict[str, int | None] = {}\nz: 'Anything' = 1")]
 #[case("P = re.compile('(?P<n>x)')\nm = P.match('x')\nreturn bool(m), re.sub('a', lambda m: m.group(0), 'b')")]
@@ -37,9 +43,19 @@ fn leaves_nothing_behind(#[case] body: &str) {
     assert!(leaves_no_trace(&function(body)));
 }
 
+/// The contract's own examples are judged at full speed.
+#[test]
+fn the_documented_functions_leave_nothing_behind() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/it/fixtures/functions");
+    for name in ["response_quality", "tool_usage", "customer_support", "response_format"] {
+        let source = std::fs::read_to_string(folder.join(name).with_extension("py")).expect("a function");
+        assert!(leaves_no_trace(&source), "{name}");
+    }
+}
+
 #[rstest]
 #[case(
-    "import json as j\nfrom re import search as s, I\nfrom typing import Any, Dict\nAlias = Dict[str, Any]\ndef eval_x(t: Alias) -> 'x':\n    return bool(s('a', j.dumps(t), I)), ''"
+    "import json as j\nfrom re import escape as e, I\nfrom typing import Any, Dict\nAlias = Dict[str, Any]\ndef eval_x(t: Alias) -> 'x':\n    return bool(e(j.dumps(t))), ''"
 )]
 #[case(
     "SEEN = []\ndef eval_x(trace: dict) -> tuple[bool, str]:\n    global SEEN\n    SEEN.append(1)\n    SEEN = SEEN + [2]\n    return len(SEEN) == 2, ''"
@@ -49,6 +65,37 @@ fn a_module_leaves_nothing_behind(#[case] source: &str) {
 }
 
 #[rstest]
+#[case::attribute_named_by_a_text("'{0.__globals__}'.format(re.compile)")]
+#[case::attribute_named_by_a_text_in_a_format("'{0:{1.x}}'.format(1, 2)")]
+#[case::attribute_named_by_any_text("trace['x'].format(1)")]
+#[case::attribute_named_by_a_texts_method("f = str.format")]
+#[case::attribute_named_by_a_mapping("'{a.b}'.format_map(trace)")]
+#[case::flags_from_the_trace("re.search('a', 'b', trace['f'])")]
+#[case::flags_by_name("re.sub('a', 'b', 'c', flags=trace['f'])")]
+#[case::flags_that_are_a_float("re.search('a', 'b', 2.0)")]
+#[case::flags_that_cannot_be_seen("re.search(*trace)")]
+#[case::flags_that_cannot_be_seen_by_name("re.search('a', 'b', **trace)")]
+#[case::a_search_goes_elsewhere("s = re.search")]
+#[case::the_same_text("re.compile(trace['p']).pattern is trace['p']")]
+#[case::not_the_same("a = b = ''\nreturn a is not b, ''")]
+#[case::a_union_in_another_order("x = typing.List[typing.Union[int, str]]")]
+#[case::one_name_for_two_modules("import typing as j\ndef other():\n    import re as j")]
+#[case::a_module_and_a_variable("json = 1")]
+#[case::a_function_as_a_text("return True, f'{eval_x}'")]
+#[case::a_function_in_a_list("x = [eval_x]")]
+#[case::a_function_as_an_argument("def show(f): return str(f)\nshow(eval_x)")]
+#[case::a_lambda_as_a_text("x = str(lambda: 0)")]
+#[case::a_lambda_returned("def make(): return lambda: 0\nmake()")]
+#[case::a_generator_as_a_text("x = str(y for y in [])")]
+#[case::a_generator_kept("g = (y for y in [])")]
+#[case::a_generator_of_a_function("def g(): yield 1\nx = repr(g())")]
+#[case::an_iterator_kept("x = map(str, [])")]
+#[case::an_iterator_of_matches("x = re.finditer('a', 'b')\nreturn True, str(x)")]
+#[case::a_method_as_a_text("x = str(trace.get)")]
+#[case::a_method_by_text("x = getattr(trace, 'get')")]
+#[case::a_method_by_pattern("match trace:\n    case dict(keys=k): return True, str(k)")]
+#[case::a_decorated_function("def deco(f): return f\n@deco\ndef g(): pass")]
+#[case::an_object_of_json("x = str(json.JSONDecoder())")]
 #[case::attribute_stored("json.loads = None")]
 #[case::attribute_stored_on_anything("trace.x = 1")]
 #[case::attribute_deleted("del trace.x")]
@@ -145,4 +192,35 @@ fn other_built_in_names_may_leave_something_behind(
 ) {
     assert!(!leaves_no_trace(&function(&format!("x = {name}"))));
     assert!(!leaves_no_trace(&function(&format!("x = [{name}]\nx[0](trace)"))));
+}
+
+/// What earlier traces leave in Python's caches must show in no verdict, and in no reason.
+#[rstest]
+#[case::patterns_that_were_kept(
+    "import re\ndef eval_x(trace):\n    re.search(trace['p'], 'x')\n    return True, '{0.__globals__[_cache]}'.format(re.compile)"
+)]
+#[case::flags("import re\ndef eval_x(trace):\n    return bool(re.search('zzq', 'aZZQ', trace['f'])), ''")]
+#[case::texts("import re\ndef eval_x(trace):\n    s = trace['p']\n    return re.compile(s).pattern is s, ''")]
+#[case::addresses(
+    "def eval_x(trace):\n    n = int(f'{eval_x}'.split('0x')[1][:-1], 16)\n    keep = [trace, lambda: keep]\n    return n % 32 < 16, ''"
+)]
+#[case::unions(
+    "import typing\ndef eval_x(trace):\n    if trace['p'] == 'one':\n        x = typing.List[typing.Union[int, str]]\n    else:\n        x = typing.List[typing.Union[str, int]]\n    return str(x).startswith('typing.List[str'), str(x)"
+)]
+#[case::modules(
+    "def eval_x(trace):\n    import typing as j\n    def other():\n        import re as j\n    x = j.Match[trace['f']]\n    return True, str(x)"
+)]
+fn strict_isolation_changes_nothing(#[case] source: &str) {
+    let Some(sandbox) = sandbox() else { return };
+    let one = r#"{"trace_id":"1","p":"one","f":2}"#;
+    let two = r#"{"trace_id":"2","p":"two","f":2.0}"#;
+    let lines = [one, two, one, two, one, two, two, two, one].join("\n");
+    let function = std::sync::Arc::new(validate(source.as_bytes()).expect("valid"));
+    let said = |isolation| {
+        let mut task = task(&[std::sync::Arc::clone(&function)], isolation);
+        task.jobs = 1;
+        let conclusions = |judged: Judged| judged.judgements.into_iter().map(|judgement| judgement.conclusion);
+        judge(sandbox, &task, lines.clone()).into_iter().flat_map(conclusions).collect::<Vec<_>>()
+    };
+    assert_eq!(said(Isolation::Namespace), said(Isolation::Strict));
 }

@@ -154,3 +154,23 @@ fn who_has_heard_enough_is_told_no_more() {
     judge_in_order(sandbox, &task(&[mixed()], Isolation::Namespace), endless, listener).unwrap();
     assert_eq!(count, 5);
 }
+
+/// A trace that takes long holds back nothing that was judged before it.
+#[test]
+fn what_was_judged_is_heard_before_what_takes_long_ends() {
+    let Some(sandbox) = sandbox() else { return };
+    let source = "def eval_x(trace):\n    while trace['n'] >= 5: pass\n    return True, ''\n";
+    let function = Arc::new(karat_sandbox::validate(source.as_bytes()).expect("valid"));
+    let mut task = task(&[function], Isolation::Namespace);
+    task.jobs = 1;
+    let lines = (0..20).map(|number| format!("{{\"n\": {number}}}")).collect::<Vec<_>>().join("\n");
+    let started = std::time::Instant::now();
+    let mut heard = 0;
+    let listener = |_: Judged| {
+        heard += 1;
+        if heard == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    judge_in_order(sandbox, &task, read_lines(io::Cursor::new(lines)), listener).expect("judged");
+    assert_eq!(heard, 5);
+    assert!(started.elapsed() < task.limits.time, "{:?}", started.elapsed());
+}

@@ -283,6 +283,26 @@ fn what_is_wide_is_not_deep() {
     }
 }
 
+/// The guest's compiler has no room for what Python elsewhere has.
+#[test]
+fn what_the_guest_has_no_room_for_is_refused() {
+    let nested = |open: &str, close: &str, count: usize| {
+        let expression = format!("{}1{}", open.repeat(count), close.repeat(count));
+        told(&format!("x = {expression}\ndef eval_x(trace):\n    return True, ''\n"))
+    };
+    assert_eq!(nested("[", " for a in [1]]", 20), Vec::<String>::new());
+    assert!(nested("[", " for a in [1]]", 21)[0].starts_with("size "));
+    assert!(nested("(lambda: ", ")", 21)[0].starts_with("size "));
+    assert_eq!(nested("(", ")", 100), Vec::<String>::new());
+    assert!(nested("(", ")", 101)[0].starts_with("size "));
+    let number =
+        |digits: usize| told(&format!("x = {}\ndef eval_x(trace):\n    return True, ''\n", "9".repeat(digits)));
+    assert_eq!(number(4300), Vec::<String>::new());
+    assert!(number(4301)[0].starts_with("syntax 1:5 999"));
+    let rebound = told("def eval_x(trace):\n    return True, ''\ndef f():\n    global eval_x\n    eval_x = 1\n");
+    assert_eq!(rebound, ["function 4:12 eval_x"]);
+}
+
 #[test]
 fn blocks_are_bounded() {
     let lines: Vec<_> = (0..120).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();

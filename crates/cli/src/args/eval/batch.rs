@@ -8,7 +8,9 @@ const EXIT_CODES: &str = "\
 Exit codes (whether it worked, not what the verdicts are: those are in the rows):
   0    every trace has its rows, also those that errored
   2    a function, a flag or what stdin holds is invalid; nothing was run
-  3    stdin broke off, or stdout cannot be written; the rows before that were written
+  3    stdin broke off or is broken Arrow, or stdout cannot be written; the rows before that
+       were written. Or Python cannot be prepared
+  4    there are no functions in a folder
   130  interrupted; the rows before that were written";
 
 #[derive(Debug, Args)]
@@ -23,7 +25,7 @@ pub(crate) struct EvalBatchArgs {
     /// Arrow: the column with the traces, as JSON text
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub(crate) trace_column: String,
-    /// Arrow: the column with the traces' ids [default: trace_id, where there is one]
+    #[arg(help = "Arrow: the column with the traces' ids [default: trace_id, where there is one]")]
     #[arg(long, value_name = "NAME")]
     pub(crate) trace_id_column: Option<String>,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The arguments of what runs and writes eval functions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -11,8 +11,9 @@ Exit codes:
   0    every trace passed
   1    a trace failed
   2    a function, a flag or a path is invalid; nothing was run
-  3    a function errored, or a line holds no trace, so that there is no verdict
-  4    there are no traces
+  3    a function errored, or a line holds no trace, so that there is no verdict.
+       Or Python cannot be prepared
+  4    there are no traces, or no functions in a folder
   130  interrupted; what had been judged was written";
 
 const TEST_EXIT_CODES: &str = "\
@@ -20,23 +21,47 @@ Exit codes:
   0    every case holds
   1    a function says something else than its case expects
   2    a function or a case is invalid; nothing was run
-  3    a function errored where a verdict was expected
-  4    there are no cases";
+  3    a function errored where a verdict was expected, or Python cannot be prepared
+  4    there are no cases, or no functions";
 
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXIT_CODES)]
+#[command(
+    override_usage = "karat eval run [OPTIONS] <FILE|NAME>... --traces <FILE|->...",
+    after_help = RUN_EXIT_CODES
+)]
 pub(crate) struct EvalRunArgs {
     /// Python files, folders of them, or names of the functions in evals/functions, with or without eval_
-    #[arg(required = true, value_name = "FILE|NAME")]
-    pub(crate) functions: Vec<String>,
-    /// The traces: a file with one JSON object on each line, or - for stdin (repeatable)
-    #[arg(long, required = true, value_name = "FILE|-")]
-    pub(crate) traces: Vec<PathBuf>,
+    #[arg(value_name = "FILE|NAME")]
+    functions: Vec<String>,
+    /// The traces: files with one JSON object on each line, or - for stdin (repeatable)
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE|-")]
+    traces: Vec<PathBuf>,
     /// What stdout is: a summary, a JSON line for each verdict as it comes, or one JSON document
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: RowFormat,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+}
+
+impl EvalRunArgs {
+    /// Returns the functions and the traces. A shell makes several files of `--traces *.jsonl`, and some write the
+    /// functions behind it: what can only be a function is one.
+    pub(crate) fn functions_and_traces(&self, here: &Path) -> (Vec<String>, Vec<PathBuf>) {
+        let (mut functions, mut traces) = (self.functions.clone(), Vec::new());
+        for value in &self.traces {
+            match value.to_str() {
+                Some(text) if !traces.is_empty() && can_only_be_function(text, here) => functions.push(text.to_owned()),
+                _ => traces.push(value.clone()),
+            }
+        }
+        (functions, traces)
+    }
+}
+
+fn can_only_be_function(value: &str, here: &Path) -> bool {
+    let (path, file) = (Path::new(value), here.join(value));
+    let is_name = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    path.extension().is_some_and(|ending| ending == "py") || file.is_dir() || (is_name && !file.exists())
 }
 
 #[derive(Debug, Args)]

@@ -2,22 +2,25 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
 use karat_core::source::{Finding, Place, Position};
 use karat_report::{counted, printable};
-use karat_sandbox::{MOST_SOURCE, readable, validate};
+use karat_sandbox::{Function, MOST_SOURCE, Rule, readable, validate};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{EvalCheckArgs, OutputFormat};
+use crate::args::{ConfigArgs, EvalCheckArgs, OutputFormat};
 use crate::diagnostic::{SourceProblem, render};
 use crate::environment::Environment;
+use crate::eval_functions::FunctionFile;
 use crate::failure::Failure;
+use crate::functions::{Meant, find_meant, no_functions, paths_among, refuse_other_file};
 use crate::printer::Printer;
+use crate::settings::Settings;
 
 /// How many findings of one file a person is shown.
 const MOST_SHOWN: usize = 50;
@@ -45,6 +48,9 @@ struct CheckedFile {
     code_hash: Option<String>,
     /// Why the file could not be read; null where it could.
     error: Option<String>,
+    /// What may help with that.
+    #[serde(skip)]
+    hints: Vec<String>,
     /// What is wrong, in the order of the source.
     findings: Vec<FileFinding>,
 }
@@ -70,10 +76,16 @@ struct FileFinding {
 }
 
 pub(crate) fn run(args: &EvalCheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let files = files_of(&args.paths, &environment.current_dir)?;
+    let paths = paths_among(&args.functions, &environment.current_dir);
+    let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
+    let settings = Settings::resolve(&config, &paths, environment, printer)?;
+    let files = find_meant(&args.functions, &settings)?;
+    if files.is_empty() {
+        return Err(no_functions(&settings));
+    }
     let mut report = EvalCheckReport::default();
-    for shown in files {
-        let file = check(&shown, environment, |problem| match args.format {
+    for meant in files {
+        let file = check(&meant, &settings, |problem| match args.format {
             OutputFormat::Json => Ok(()),
             OutputFormat::Human => out(&format!("{}\n\n", render(problem, printer, printer.stdout_palette)), printer),
         })?;
@@ -96,38 +108,6 @@ fn out(text: &str, printer: &Printer) -> Result<(), Failure> {
     printer.out(text).map_err(|error| Failure::errored(error.to_string()))
 }
 
-/// Returns the files that are meant, each once: those that are named, and the Python files of folders.
-fn files_of(paths: &[PathBuf], here: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut files: Vec<PathBuf> = Vec::new();
-    for path in paths {
-        let found = if here.join(path).is_dir() { python_files_in(path, here)? } else { vec![path.clone()] };
-        for file in found {
-            if !files.contains(&file) {
-                files.push(file);
-            }
-        }
-    }
-    if files.is_empty() {
-        let folders: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        return Err(Failure::nothing_selected(format!("there are no Python files in {}", folders.join(", ")))
-            .hint("eval functions are files that end in .py"));
-    }
-    Ok(files)
-}
-
-fn python_files_in(folder: &Path, here: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let fail = |error| Failure::invalid(format!("cannot read {}: {error}", folder.display()));
-    let mut files = Vec::new();
-    for entry in here.join(folder).read_dir().map_err(fail)? {
-        let file = folder.join(entry.map_err(fail)?.file_name());
-        if file.extension().is_some_and(|ending| ending == "py") && here.join(&file).is_file() {
-            files.push(file);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 /// Reads no more of a file than shows that it is too long.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -138,25 +118,29 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn check(
-    path: &Path,
-    environment: &Environment,
+    meant: &Meant,
+    settings: &Settings,
     mut show: impl FnMut(SourceProblem) -> Result<(), Failure>,
 ) -> Result<CheckedFile, Failure> {
+    let path = meant.path();
     let mut file = CheckedFile {
-        path: path.display().to_string(),
+        path: settings.shown(path),
         function: None,
         code_hash: None,
         error: None,
+        hints: Vec::new(),
         findings: Vec::new(),
     };
-    let bytes = match read(&environment.current_dir.join(path)) {
+    let unreadable = |error| Failure::invalid(format!("cannot read {}: {error}", settings.shown(path)));
+    let bytes = match refuse_other_file(path, settings).map_or_else(|| read(path).map_err(unreadable), Err) {
         Ok(bytes) => bytes,
-        Err(error) => {
-            file.error = Some(format!("cannot read {}: {error}", path.display()));
+        Err(failure) => {
+            file.error = Some(failure.message);
+            file.hints = failure.hints;
             return Ok(file);
         }
     };
-    match validate(&bytes) {
+    match validate(&bytes).and_then(|function| alone(function, meant)) {
         Ok(function) => {
             file.function = Some(function.name);
             file.code_hash = Some(function.code_hash);
@@ -180,6 +164,18 @@ fn check(
     Ok(file)
 }
 
+/// Refuses a function that is fine by itself, where the project has another one of its name.
+fn alone(function: Function, meant: &Meant) -> Result<Function, Vec<karat_sandbox::Finding>> {
+    let Meant::Project(FunctionFile { function: Err(among_others), .. }) = meant else { return Ok(function) };
+    let finding = |one: &Finding| karat_sandbox::Finding {
+        rule: Rule::Function,
+        message: one.message.clone(),
+        help: one.help.clone(),
+        range: one.place.range.clone(),
+    };
+    Err(among_others.iter().map(finding).collect())
+}
+
 impl FileFinding {
     fn new(finding: &karat_sandbox::Finding, text: &str) -> Self {
         let (start, end) = (Position::of(text, finding.range.start), Position::of(text, finding.range.end));
@@ -201,7 +197,7 @@ impl FileFinding {
 /// Says of a file what no finding says.
 fn tell(file: &CheckedFile, printer: &Printer) -> Result<(), Failure> {
     if let Some(error) = &file.error {
-        printer.failure(&Failure::invalid(error));
+        printer.failure(&Failure { hints: file.hints.clone(), ..Failure::invalid(error) });
     } else if let Some(more) = file.findings.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
         let line = format!("{} and {more} more in {}", printer.symbols.ellipsis, printable(&file.path));
         out(&format!("{line}\n--format json lists all\n\n"), printer)?;

@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::sandbox::{cache_folder, open_sandbox, sandbox_failure};
+use crate::sandbox::{cache_folder, find_guest, open_sandbox, sandbox_failure};
 
 /// What of a function's output is kept, in KB.
 const OUTPUT_KB: u64 = 64;
@@ -120,7 +120,7 @@ fn examine(
         OutputFormat::Json => Ok(()),
     };
     let errored = |error: SandboxError| Failure { status: ExitStatus::Errored, ..sandbox_failure(error) };
-    let guest = Guest::find(environment.guest.as_deref()).map_err(errored)?;
+    let guest = find_guest(environment).map_err(|failure| Failure { status: ExitStatus::Errored, ..failure })?;
     tell(&report.guest.insert(GuestReport::of(&guest)).text())?;
     let cache = cache_folder(environment)?;
     report.cache = Some(cache.display().to_string());

@@ -28,20 +28,25 @@ pub(crate) fn run(args: &EvalNewArgs, environment: &Environment, printer: &Print
     let folder = &settings.eval_functions.path;
     let function = folder.join(format!("{name}.py"));
     let cases = folder.join(format!("{name}.cases.jsonl"));
-    for path in [&function, &cases] {
-        // Also a link that leads nowhere.
-        if path.symlink_metadata().is_ok() {
-            let shown = settings.shown(path);
-            return Err(Failure::invalid(format!("{shown} is there already, and is left as it is")));
+    // Also a link that leads nowhere is there.
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    let left = |path: &Path| format!("{} is there already, and is left as it is", settings.shown(path));
+    let first = match (is_there(&function), is_there(&cases)) {
+        (true, true) => return Err(Failure::invalid(left(&function))),
+        (false, true) => return Err(Failure::invalid(left(&cases))),
+        (true, false) => left(&function),
+        (false, false) => {
+            write_new(&function, &FUNCTION.replace(PLACEHOLDER, &format!("eval_{name}")), &settings)?;
+            format!("wrote {}", settings.shown(&function))
         }
-    }
-    write_new(&function, &FUNCTION.replace(PLACEHOLDER, &format!("eval_{name}")), &settings)?;
+    };
     write_new(&cases, CASES, &settings)?;
-    let (function, cases) = (settings.shown(&function), settings.shown(&cases));
     let text = format!(
-        "wrote {function}\nwrote {cases}\n\n\
-         Next: say in the function what a good trace is, and in the cases which traces show it, then\n  \
-         karat eval test {name}\n  karat eval run {name} --traces traces.jsonl\n"
+        "{first}\nwrote {}\n\n\
+         Next: say in the function what a good trace is, and in the cases which traces\n\
+         show it, then\n  \
+         karat eval test {name}\n  karat eval run {name} --traces traces.jsonl\n",
+        settings.shown(&cases)
     );
     printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
     Ok(ExitStatus::Success)

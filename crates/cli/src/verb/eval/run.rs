@@ -25,12 +25,16 @@ use crate::settings::Settings;
 use crate::traces::{Origins, Traces};
 
 pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &environment.current_dir);
+    let (functions, traces) = args.functions_and_traces(&environment.current_dir);
+    if functions.is_empty() {
+        return Err(Failure::invalid("no eval function is named").hint("karat eval run FILE|NAME --traces FILE"));
+    }
+    let paths = paths_among(&functions, &environment.current_dir);
     let settings = Settings::resolve(&args.limits.config_args(), &paths, environment, printer)?;
     let limits = args.limits.limits(settings.eval_limits)?;
     let jobs = args.limits.jobs()?;
-    let functions = load_functions(&args.functions, &settings, printer)?;
-    let traces = Traces::open(&args.traces, environment)?;
+    let functions = load_functions(&functions, &settings, printer)?;
+    let traces = Traces::open(&traces, environment)?;
     let sandbox = open_sandbox(environment, printer)?;
     // From here on there is something to finish.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -39,10 +43,14 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
+    let is_typed = traces.read_stdin() && environment.stdin_is_terminal;
+    if is_typed {
+        printer.note("reading traces from the terminal, one JSON object on each line");
+    }
     let started = Instant::now();
     let names = traces.names().join(", ");
     let is_table = args.format == RowFormat::Table;
-    let progress = if is_table { JudgingProgress::new(environment, printer, traces.bytes) } else { None };
+    let progress = if is_table && !is_typed { JudgingProgress::new(environment, printer, traces.bytes) } else { None };
     let task = Task {
         functions: functions.iter().map(|loaded| Arc::clone(&loaded.function)).collect(),
         limits,
@@ -69,6 +77,12 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     }
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let Hearing { tally, mut rows, unwritten, interrupted, .. } = hearing;
+    let judged = judged.map_err(|error| origins.refusal().unwrap_or_else(|| sandbox_failure(error)));
+    if tally.traces() == 0
+        && let Err(failure) = judged
+    {
+        return Err(failure);
+    }
     let summary = tally.summary(elapsed, interrupted);
     let ended = unwritten.map_or_else(|| rows.end(&summary), Err);
     match ended {
@@ -81,9 +95,11 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
         let text = eval_run_text(&summary, printer.console());
         printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
     }
-    judged.map_err(sandbox_failure)?;
+    judged?;
     if interrupted {
-        if !is_table {
+        if tally.traces() == 0 {
+            printer.talk("interrupted: nothing had been judged");
+        } else if !is_table {
             printer.talk("interrupted: what had been judged was written");
         }
         return Ok(ExitStatus::Interrupted);
@@ -127,8 +143,14 @@ impl Listener for Ear<'_, '_> {
 impl Hearing<'_> {
     fn hear(&mut self, mut judged: Judged) -> ControlFlow<()> {
         let origin = self.origins.of(self.tally.traces());
+        let (number, trace_id) = (judged.number, &judged.trace_id);
+        self.tally.add(&judged.judgements, || match (trace_id, origin) {
+            (Some(id), _) => id.clone(),
+            (None, None) => format!("line {number}"),
+            (None, Some(origin)) => format!("{origin} line {number}"),
+        });
         if let Some(origin) = origin {
-            // A line's number says nothing without its file.
+            // A line's number says nothing without its file. In the summary it does: there the file is named with it.
             for judgement in &mut judged.judgements {
                 match &mut judgement.conclusion {
                     Conclusion::Error(error) if error.kind == ErrorKind::Validation => {
@@ -138,12 +160,7 @@ impl Hearing<'_> {
                 }
             }
         }
-        let Judged { number, trace_id, trace_hash, judgements } = judged;
-        self.tally.add(&judgements, || match (&trace_id, origin) {
-            (Some(id), _) => id.clone(),
-            (None, None) => format!("line {number}"),
-            (None, Some(origin)) => format!("{origin} line {number}"),
-        });
+        let Judged { trace_id, trace_hash, judgements, .. } = judged;
         let mut written = Ok(());
         if self.rows.are_wanted() {
             let executed_at = self.clock.now().to_string();

@@ -15,7 +15,7 @@ use crate::args::{EvalTestArgs, OutputFormat};
 use crate::diagnostic::print_findings;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::functions::{LoadedFunction, load_functions, load_project_functions, paths_among};
+use crate::functions::{LoadedFunction, load_functions, no_functions, paths_among};
 use crate::interrupt::runtime_that_ends;
 use crate::load::without_bom;
 use crate::printer::Printer;
@@ -29,6 +29,7 @@ const BATCH: usize = 4;
 struct Suite {
     loaded: LoadedFunction,
     cases_file: PathBuf,
+    has_cases_file: bool,
     cases: Vec<FunctionCase>,
 }
 
@@ -41,15 +42,9 @@ pub(crate) fn run(args: &EvalTestArgs, environment: &Environment, printer: &Prin
         isolation: args.limits.isolation(),
         jobs: args.limits.jobs()?,
     };
-    let functions = if args.functions.is_empty() {
-        load_project_functions(&settings, printer)?
-    } else {
-        load_functions(&args.functions, &settings, printer)?
-    };
+    let functions = load_functions(&args.functions, &settings, printer)?;
     if functions.is_empty() {
-        let folder = settings.shown(&settings.eval_functions.path);
-        return Err(Failure::nothing_selected(format!("there are no eval functions in {folder}"))
-            .hint("'karat eval new NAME' writes a first one"));
+        return Err(no_functions(&settings));
     }
     let suites = read_cases(functions, &settings, printer)?;
     let mut tested = Vec::with_capacity(suites.len());
@@ -91,13 +86,13 @@ fn read_cases(functions: Vec<LoadedFunction>, settings: &Settings, printer: &Pri
     for loaded in functions {
         let cases_file = loaded.path.with_extension("cases.jsonl");
         let shown = settings.shown(&cases_file);
-        let bytes = match std::fs::read(&cases_file) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        let (has_cases_file, bytes) = match std::fs::read(&cases_file) {
+            Ok(bytes) => (true, bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (false, Vec::new()),
             Err(error) => return Err(Failure::invalid(format!("cannot read {shown}: {error}"))),
         };
         match Finding::text_of(&bytes).and_then(FunctionCase::read_all) {
-            Ok(cases) => suites.push(Suite { loaded, cases_file, cases }),
+            Ok(cases) => suites.push(Suite { loaded, cases_file, has_cases_file, cases }),
             Err(findings) => {
                 is_valid = false;
                 print_findings(&shown, &String::from_utf8_lossy(without_bom(&bytes)), &findings, printer);
@@ -136,6 +131,7 @@ impl Suite {
             eval_id: self.loaded.function.name.clone(),
             file: self.loaded.shown,
             cases_file: settings.shown(&self.cases_file),
+            has_cases_file: self.has_cases_file,
             cases,
         }
     }

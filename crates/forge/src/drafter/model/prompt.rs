@@ -156,7 +156,7 @@ fn tool(brief: &Brief) -> Value {
     if let Some(category) = &tool.category {
         told.insert("category".to_owned(), category.as_str().into());
     }
-    told.insert("asksFirst".to_owned(), brief.is_write().into());
+    told.insert("asksFirst".to_owned(), brief.asks_first().into());
     told.insert("triggerPhrases".to_owned(), json!(brief.triggers));
     if let Some(schema) = &tool.input_schema {
         told.insert("schema".to_owned(), cut(schema, LONGEST_SCHEMA));

@@ -13,7 +13,7 @@ use karat_core::source::nearest;
 use karat_sandbox::{ArrowColumns, ArrowError, Input, Sandbox, Task, judge_in_order, read_arrow, read_lines};
 
 use self::filter::{Ear, Filter};
-use self::input::{Format, recognise};
+use self::input::{Format, find_format};
 use self::sink::{ArrowSink, LineSink, Sink};
 use crate::args::EvalBatchArgs;
 use crate::clock::SystemClock;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &EvalBatchArgs, environment: &Environment, printer: &Pri
         printer.note("reading traces from the terminal, one JSON object on each line");
     }
     // Until something was read there is nothing to finish: Ctrl-C ends the program as it does any other.
-    let (format, input) = recognise(io::stdin(), args.input_format)?;
+    let (format, input) = find_format(io::stdin(), args.input_format)?;
     match format {
         Format::JsonLines => filter(&sandbox, &task, read_lines(input), LineSink::new(io::stdout()), printer),
         Format::Arrow => {

@@ -1,0 +1,185 @@
+//! What `karat eval run` is given as traces.
+
+use std::path::Path;
+use std::process::Command;
+
+use karat_testkit::project::TempProject;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::{prepared, project};
+
+const KARAT: &str = env!("CARGO_BIN_EXE_karat");
+
+const FIRST: &str = "def eval_first(trace):\n    return trace['ok'], 'ok is false'\n";
+
+fn judging() -> TempProject {
+    prepared().file("evals/functions/first.py", FIRST)
+}
+
+#[rstest]
+#[case(b"\x1F\x8B\x08\0", "t is compressed, not JSON lines", "zcat t | karat eval run … --traces -")]
+#[case(b"\x28\xB5\x2F\xFD", "t is compressed, not JSON lines", "zstdcat t | karat eval run … --traces -")]
+#[case(b"\xEF\xBB\xBF\n [{}]", "t is a JSON array, not JSON lines", "jq -c '.[]' t | karat eval run … --traces -")]
+#[case(
+    b"{\n  \"ok\": true\n}\n",
+    "t is a JSON object over several lines, not JSON lines",
+    "jq -c . t | karat eval run … --traces -"
+)]
+#[case(b"PAR1\x15\x04", "t is a Parquet file, not JSON lines", "let the engine that wrote it write JSON lines")]
+#[case(b"ARROW1\0\0", "t is Arrow, not JSON lines", "karat eval batch … <t, which reads Arrow and writes it")]
+#[case(
+    b"\xFF\xFE{\0}\0",
+    "t is UTF-16 text, not JSON lines",
+    "iconv -f UTF-16 -t UTF-8 t | karat eval run … --traces -"
+)]
+fn what_holds_no_json_lines_is_known(#[case] bytes: &[u8], #[case] message: &str, #[case] hint: &str) {
+    let project = project().file("evals/functions/first.py", FIRST);
+    std::fs::write(project.path().join("t"), bytes).unwrap();
+    for format in ["table", "json"] {
+        let output = project.run(["eval", "run", "first", "--traces", "t", "--format", format]);
+        let expected = format!("error: {message}\nhint: {hint}\n");
+        assert_eq!((output.code, output.stdout.as_str(), output.stderr), (Some(2), "", expected));
+    }
+}
+
+#[test]
+fn stdin_is_looked_at_too_and_nothing_of_it_is_lost() {
+    let project = judging();
+    let run =
+        |text: &str| project.command(["eval", "run", "first", "--traces", "-", "--format=jsonl"]).stdin(text).run();
+    let array = run("[{\"ok\": true}]");
+    let expected =
+        "error: stdin is a JSON array, not JSON lines\nhint: jq -c '.[]' FILE | karat eval run … --traces -\n";
+    assert_eq!((array.code, array.stdout.as_str(), array.stderr.as_str()), (Some(2), "", expected));
+    let lines = run("\n{\"ok\": true}\n{ \"ok\": true }");
+    assert_eq!((lines.code, lines.stdout.lines().count()), (Some(0), 2), "{}", lines.both());
+    // A line that is broken off is only a broken line.
+    let broken = run("{\n{\"ok\": true}\n");
+    assert_eq!((broken.code, broken.stdout.lines().count()), (Some(3), 2), "{}", broken.both());
+}
+
+/// `--traces *.jsonl`, as a shell hands it over; and functions behind the traces.
+#[rstest]
+#[case(&["first", "--traces", "a1.jsonl", "b2.jsonl"])]
+#[case(&["first", "--traces", "a1.jsonl", "--traces", "b2.jsonl"])]
+#[case(&["--traces", "a1.jsonl", "b2.jsonl", "--", "first"])]
+#[case(&["--traces", "a1.jsonl", "b2.jsonl", "first"])]
+#[case(&["--traces", "a1.jsonl", "b2.jsonl", "evals/functions/first.py"])]
+#[case(&["--traces", "a1.jsonl", "b2.jsonl", "evals/functions"])]
+fn several_files_follow_one_flag(#[case] arguments: &[&str]) {
+    let project = judging()
+        .file("a1.jsonl", "{\"trace_id\": \"a\", \"ok\": true}\n")
+        .file("b2.jsonl", "{\"trace_id\": \"b\", \"ok\": true}\n");
+    let output = project.run([&["eval", "run", "--format=jsonl"], arguments].concat());
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let ids: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["trace_id"].take()).collect();
+    assert_eq!(ids, [json!("a"), json!("b")]);
+}
+
+#[test]
+fn lines_are_told_with_their_files_and_are_no_traces() {
+    let project =
+        judging().file("m1.jsonl", "{\"ok\": true}\n{]\n").file("m2.jsonl", "{]\n{}\n").file("none.jsonl", "a\nb\n");
+    let output = project.run(["eval", "run", "first", "--traces", "m1.jsonl", "m2.jsonl"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 3
+    ----- stdout -----
+    eval_first
+      1 passed (25%), 0 failed (0%), 3 errored (75%)
+      errored: validation
+           2  line #: not JSON: expected a key at column #
+              in m1.jsonl line 2, m2.jsonl line 1
+      errored: exception
+           1  KeyError: 'ok' (line 2)
+              in m2.jsonl line 2
+      time per trace: p50 [TIME], p99 [TIME]
+
+    2 traces judged by 1 function, 2 lines held none: 1 passed, 0 failed, 3 errored
+    [TIME], [RATE] traces/s
+    --format jsonl has the tracebacks
+    ----- stderr -----
+    ");
+    let none = project.run(["eval", "run", "first", "--traces", "none.jsonl"]);
+    insta::assert_snapshot!(none.filtered(), @"
+    exit: 3
+    ----- stdout -----
+    eval_first
+      0 passed (0%), 0 failed (0%), 2 errored (100%)
+      errored: validation
+           2  line #: not JSON: expected a value at column #
+              in line 1, line 2
+
+    2 lines, none of them a trace: 0 passed, 0 failed, 2 errored
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn the_line_of_an_exception_is_told_as_long_as_it_is_the_same() {
+    let function =
+        "def eval_x(trace):\n    if trace['n'] > 1:\n        raise ValueError('odd')\n    raise ValueError('odd')\n";
+    let project = prepared().file("e.py", function).file("t.jsonl", "{\"n\": 1}\n{\"n\": 2}\n{}\n{}\n");
+    let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
+    assert!(output.stdout.contains("       2  KeyError: 'n' (line 2)\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("       2  ValueError: odd\n"), "{}", output.stdout);
+    assert!(output.stdout.ends_with("\n--format jsonl has the tracebacks\n"), "{}", output.stdout);
+    let quiet = project.run(["eval", "run", "e.py", "--traces", "t.jsonl", "--quiet"]);
+    assert!(!quiet.stdout.contains("--format"), "{}", quiet.stdout);
+}
+
+#[test]
+fn a_folder_without_functions_is_nothing_to_run() {
+    let project = project().file("empty/_helper.py", "").file("t.jsonl", "{}\n");
+    insta::assert_snapshot!(project.run(["eval", "run", "empty", "--traces", "t.jsonl"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no Python files in empty
+    hint: eval functions are files that end in .py and do not begin with _ or .
+    ");
+}
+
+#[test]
+fn a_python_that_is_not_there_is_named_with_its_variable() {
+    let project = project().file("e.py", FIRST).file("t.jsonl", "{}\n");
+    let output = project.command(["eval", "run", "e.py", "--traces", "t.jsonl"]).env("KARAT_GUEST", "/nope").run();
+    let expected = "error: KARAT_GUEST: cannot read /nope: No such file or directory (os error 2)\n";
+    assert_eq!((output.code, output.stderr.as_str()), (Some(2), expected));
+}
+
+#[cfg(unix)]
+fn typing(project: &TempProject) -> rexpect::session::PtySession {
+    let mut command = Command::new(KARAT);
+    command.args(["eval", "run", "first", "--traces", "-"]).current_dir(project.path());
+    command
+        .env("KARAT_CACHE_DIR", Path::new(KARAT).with_file_name("karat-test-cache"))
+        .env("TERM", "xterm")
+        .env_remove("CI");
+    let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
+    session.exp_string("reading traces from the terminal, one JSON object on each line").expect("what it waits for");
+    session
+}
+
+#[test]
+#[cfg(unix)]
+fn somebody_at_a_terminal_is_told_what_it_waits_for() {
+    let project = judging();
+    let mut session = typing(&project);
+    session.send_line("{\"ok\": true}").expect("typed");
+    session.send_control('d').expect("typed");
+    session.exp_string("1 trace judged by 1 function: 1 passed, 0 failed").expect("a summary");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_before_the_first_verdict_is_told() {
+    let project = judging();
+    let mut session = typing(&project);
+    session.send_control('c').expect("typed");
+    session.exp_string("interrupted: nothing had been judged").expect("what came of it");
+    session.exp_eof().expect("an end");
+    let ended = session.process.wait().expect("ended");
+    assert!(format!("{ended:?}").contains("130"), "{ended:?}");
+}
