@@ -49,9 +49,17 @@ pub(super) fn line(question: &str) -> Result<String, NoAnswer> {
     asked(|| inquire::Text::new(question).prompt())
 }
 
-/// Asks for yes or no.
+/// Asks for yes or no, until it is one of them.
 pub(super) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer> {
-    asked(|| inquire::Confirm::new(question).with_default(default).prompt())
+    let mut question = format!("{question} ({})", if default { "Y/n" } else { "y/N" });
+    loop {
+        match line(&question)?.trim().to_lowercase().as_str() {
+            "" => return Ok(default),
+            "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => "Yes or no? (y/n)".clone_into(&mut question),
+        }
+    }
 }
 
 fn asked<T>(prompt: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<T, NoAnswer> {
