@@ -324,7 +324,7 @@ mod tests {
         let old = "{\"metadata\": {\"descriptionHash\": \"x\"},\n\t\"cases\": [\n\t\t{\"id\": \"gs-a\",   \"input\": {\"message\": \"m\"}, \"expect\": {}}\n\t]}\n";
         let file = write(Some(old), &[case("gs-get-weather-001", "Rain?")], &[approval(&["gs-get-weather-001"])]);
         let (before, _) = old.split_once("\n\t]").expect("an end");
-        let (_, cases) = before.split_once("\n").expect("a line");
+        let (_, cases) = before.split_once('\n').expect("a line");
         assert!(file.text.contains(cases), "{}", file.text);
         assert!(file.text.contains("\"descriptionHash\": \"x\""), "{}", file.text);
         assert_eq!(file.total, 2);
