@@ -15,7 +15,7 @@ pub(crate) use self::eval::{
     EvalAction, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalDoctorArgs, EvalNewArgs, EvalRunArgs, EvalTestArgs,
     InputFormat, IsolationName, LimitArgs, RowFormat,
 };
-pub(crate) use self::forge::{DrafterName, ForgeArgs};
+pub(crate) use self::forge::{DrafterName, ForgeArgs, ForgeTier};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };

@@ -78,6 +78,8 @@ pub enum DraftRule {
     CannotFail,
     /// Nobody else asks the same.
     NearDuplicate,
+    /// What is nobody else's business stands in no case without a person's word.
+    PersonalData,
     /// Of a whole set: each declared overlap has an ambiguous case that names both tools.
     OverlapUncovered,
     /// Of a whole set: each declared cluster has a case with all its members.
@@ -100,7 +102,10 @@ impl DraftRule {
 
     /// Tells whether somebody who can write could do better, even where a person may leave it so.
     pub(crate) fn can_be_mended(self) -> bool {
-        !matches!(self, Self::Drafter | Self::ToolNotKnown | Self::SnapshotToken | Self::Companions)
+        !matches!(
+            self,
+            Self::Drafter | Self::PersonalData | Self::ToolNotKnown | Self::SnapshotToken | Self::Companions
+        )
     }
 
     /// Returns the rule that a lint of eval files is; none where drafts have a rule of their own that says more.

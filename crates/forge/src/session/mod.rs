@@ -165,10 +165,17 @@ impl Session {
             let entry = batch.entries.iter_mut().find(|entry| entry.slot.id == draft.slot.id);
             if let Some(entry) = entry.filter(|entry| !entry.is_approved()) {
                 entry.attempts += 1;
-                entry.draft = Some(draft);
                 entry.decision = Decision::Undecided;
+                // One drafter can hand a place on to another.
+                let (drafter, model) = match &draft.origin {
+                    Origin::Template => ("template", None),
+                    Origin::Model(model) => ("model", Some(model.as_str())),
+                    Origin::Trace(_) => ("traces", None),
+                    Origin::Person => (drafter, model),
+                };
                 drafter.clone_into(&mut entry.drafter);
                 entry.model = model.map(str::to_owned);
+                entry.draft = Some(draft);
             }
         }
     }

@@ -20,6 +20,7 @@ use super::scripted::{FEWEST_TRIGGERS, lacking};
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
 use super::{Forge, plan_text};
+use crate::args::ForgeTier;
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
@@ -28,10 +29,10 @@ const MOST_TRIGGERS: usize = 5;
 
 const QUESTION: &str = "What now? (a approves all, ? lists more)";
 
-const HELP: &str = "\
-  a, a 1 3, a 2-4   approve all that can be, or some
+const HELP: &str = "  a, a 1 3, a 2-4   approve all that can be, or some
   e 2               edit a case in your editor ($VISUAL, $EDITOR)
-  r WORDS, r 2 WORDS   have what is open, or a case, drafted as you say (model only)
+  r WORDS           have what is open drafted as you say (by a model only)
+  r 2 WORDS         the same for one case
   g, g 2            have what is open, or a case, drafted anew
   d 2               drop a case: it is not written
   s                 show the batch again
@@ -89,7 +90,12 @@ impl Forge<'_> {
         };
         let approver = match self.known_approver() {
             Some(name) => name,
-            None => ask::line("Your name, which is recorded with what you approve:")?,
+            None => loop {
+                let name = ask::line("Your name, which is recorded with what you approve:")?.trim().to_owned();
+                if !name.is_empty() {
+                    break name;
+                }
+            },
         };
         let drafting = Drafting::new(self)?;
         let (evidences, written) = (Evidences::new(), Written::default());
@@ -134,6 +140,9 @@ impl Forge<'_> {
             .note(&format!("going on with the session that was left, {approved} approved (--restart begins anew)"));
         if !self.args.trigger.is_empty() {
             self.printer.warn("--trigger has no effect on a session that has begun");
+        }
+        if self.args.tier != ForgeTier::Both {
+            self.printer.warn("--tier has no effect on a session that has begun");
         }
         if changes.is_empty() {
             return Ok(Some(session));
@@ -310,6 +319,8 @@ impl Conversation<'_> {
                 })
             }
             Command::Drop(numbers) => self.session.leave_out(&numbers).map(|()| {
+                let dropped: Vec<String> = numbers.iter().map(usize::to_string).collect();
+                self.forge.printer.note(&format!("dropped: {}", dropped.join(", ")));
                 self.tell_what_is_open();
                 false
             }),

@@ -39,12 +39,27 @@ pub(super) fn edit(
         }
     };
     loop {
-        if let Err(why) = open(&file, environment) {
+        let opened = open(&file, environment);
+        let text = match std::fs::read(&file).map(String::from_utf8) {
+            Ok(Ok(text)) => text,
+            Ok(Err(_)) => {
+                printer.warn(&format!("what you wrote is not UTF-8; it is in {}", file.display()));
+                return Ok(Edited::Unchanged);
+            }
+            Err(error) => {
+                printer.warn(&format!("cannot read {}: {error}", file.display()));
+                return Ok(Edited::Unchanged);
+            }
+        };
+        if let Err(why) = opened {
             printer.warn(&why);
-            std::fs::remove_file(&file).ok();
+            if text == before {
+                std::fs::remove_file(&file).ok();
+            } else {
+                printer.talk(&format!("what you wrote is in {}", file.display()));
+            }
             return Ok(Edited::Unchanged);
         }
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
         if text == before || text.trim().is_empty() {
             std::fs::remove_file(&file).ok();
             printer.note("nothing was changed");
@@ -59,7 +74,7 @@ pub(super) fn edit(
                     return Ok(Edited::Case(value));
                 }
                 for problem in &problems {
-                    printer.warn(problem);
+                    printer.talk(&format!("error: {problem}"));
                 }
             }
             Err(error) => print_findings(id, text, &[Finding::syntax(text, error)], printer),

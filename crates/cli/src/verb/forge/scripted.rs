@@ -1,13 +1,14 @@
 //! `--dry-run` and `--approve-all`: nobody is asked.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
 use karat_core::overlap::command_word;
 use karat_core::port::Clock as _;
-use karat_forge::rules::examine_whole;
-use karat_forge::session::{Approver, Entry, Session, Stage, Which};
+use karat_forge::rules::{DraftRule, examine_whole};
+use karat_forge::session::{Approver, Batch, Entry, Session, Stage, Which};
 use karat_forge::{Draft, DraftFinding, Weight};
 use karat_report::forge::{BatchView, batch_text};
 use karat_report::{counted, printable};
@@ -34,6 +35,7 @@ impl Forge<'_> {
         let drafting = Drafting::new(self)?;
         let mut evidences = Evidences::new();
         let mut text = String::new();
+        let mut are_sound = true;
         let nobody = Approver { name: "nobody", time: "" };
         loop {
             match session.stage() {
@@ -55,6 +57,7 @@ impl Forge<'_> {
                     }
                     // Nothing is approved by this: it is how the next batch comes.
                     let refused = session.approve(&Which::All, nobody).map_err(|error| told(&error))?;
+                    are_sound &= refused.is_empty();
                     session.leave_out(&refused).map_err(|error| told(&error))?;
                 }
                 Stage::Write(tier) => session.wrote(tier),
@@ -67,7 +70,7 @@ impl Forge<'_> {
         }
         let report = ForgeReport::of_session(&session, drafting.drafter(), Vec::new(), Vec::new(), &lacking);
         report.with_drafts(&session, &evidences).print(self.args.format, &text, self.printer)?;
-        Ok(ExitStatus::Success)
+        Ok(if are_sound { ExitStatus::Success } else { ExitStatus::Failed })
     }
 
     /// Writes all drafts that can be approved, and lists the others.
@@ -106,6 +109,11 @@ impl Forge<'_> {
                 self.printer.talk(&printable(&kept.how_to_go_on()));
                 return Err(failure);
             }
+            // Who tries again has nothing to go on with.
+            if !session.batches().iter().flat_map(|batch| &batch.entries).any(Entry::is_approved) {
+                kept.forget()?;
+                return Err(failure);
+            }
             return Err(failure.hint(kept.how_to_go_on()));
         }
         kept.forget()?;
@@ -131,8 +139,13 @@ impl Forge<'_> {
                 Stage::Decide => {
                     let time = SystemClock.now().to_string();
                     let approver = Approver { name: by, time: &time };
-                    let refused = session.approve(&Which::All, approver).map_err(|error| told(&error))?;
-                    session.leave_out(&refused).map_err(|error| told(&error))?;
+                    // What is nobody else's business needs a person's word.
+                    let private = session.batch().map(private).unwrap_or_default();
+                    session.leave_out(&private).map_err(|error| told(&error))?;
+                    if session.stage() == Stage::Decide {
+                        let refused = session.approve(&Which::All, approver).map_err(|error| told(&error))?;
+                        session.leave_out(&refused).map_err(|error| told(&error))?;
+                    }
                 }
                 Stage::Write(tier) => {
                     self.write(session, material, tier, written)?;
@@ -176,14 +189,18 @@ impl Forge<'_> {
             let _ = writeln!(out, "left out: {}", counted(left_out.len(), "draft"));
         }
         // A person who dropped one wanted it so.
-        let is_bad = |entry: &&&Entry| !entry.draft.as_ref().is_some_and(Draft::can_be_approved);
+        let is_bad = |entry: &&&Entry| !entry.draft.as_ref().is_some_and(Draft::can_be_approved) || is_private(entry);
         let bad: Vec<&&Entry> = left_out.iter().filter(is_bad).collect();
         for entry in bad.iter().filter(|_| self.args.approve_all) {
             let findings = entry.draft.iter().flat_map(|draft: &Draft| &draft.findings);
-            let why =
-                findings.filter(|finding| finding.weight == Weight::Error).map(|finding| finding.message.as_str());
+            let is_reason =
+                |finding: &&DraftFinding| finding.weight == Weight::Error || finding.rule == DraftRule::PersonalData;
+            let why = findings.filter(is_reason).map(|finding| finding.message.as_str());
             let why: Vec<&str> = why.collect();
             let _ = writeln!(out, "  {}: {}", printable(&entry.slot.id), printable(&why.join("; ")));
+        }
+        if self.args.approve_all {
+            self.tell_warnings(session);
         }
         if session.batches().is_empty() {
             let _ =
@@ -199,6 +216,25 @@ impl Forge<'_> {
             self.printer,
         )?;
         Ok(if self.args.approve_all && is_incomplete { ExitStatus::Failed } else { ExitStatus::Success })
+    }
+
+    /// Tells how many cases were written that a person might not have let pass.
+    fn tell_warnings(&self, session: &Session) {
+        let entries = session.batches().iter().flat_map(|batch| &batch.entries).filter(|entry| entry.is_approved());
+        let drafts = entries.filter_map(|entry| entry.draft.as_ref()).filter(|draft| !draft.findings.is_empty());
+        let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+        let mut count = 0;
+        for draft in drafts {
+            count += 1;
+            let rules: BTreeSet<String> = draft.findings.iter().map(|finding| finding.rule.name()).collect();
+            for rule in rules {
+                *kinds.entry(rule).or_default() += 1;
+            }
+        }
+        if count > 0 {
+            let kinds: Vec<String> = kinds.into_iter().map(|(rule, count)| format!("{count} {rule}")).collect();
+            self.printer.warn(&format!("{} with warnings: {}", counted(count, "case"), kinds.join(", ")));
+        }
     }
 
     /// Returns who approves where nobody can be asked.
@@ -229,6 +265,15 @@ impl Forge<'_> {
     /// Returns a kept session with the material it works on, and what changed since.
     pub(super) fn kept_session(&self, kept: &KeptSession) -> Result<Option<(Session, Material, Vec<String>)>, Failure> {
         if self.args.restart {
+            if let Some(session) = kept.read()? {
+                let lost = session.batches().iter().filter(|batch| !batch.is_written).flat_map(|batch| &batch.entries);
+                match lost.filter(|entry| entry.is_approved()).count() {
+                    0 => {}
+                    count => {
+                        self.printer.warn(&format!("{} not written yet, forgotten", counted(count, "approved case")));
+                    }
+                }
+            }
             kept.forget()?;
             return Ok(None);
         }
@@ -250,6 +295,17 @@ impl Forge<'_> {
         Failure::nothing_selected(format!("there is no session of '{name}' to go on with"))
             .hint(format!("karat forge {} begins one", command_word(name)))
     }
+}
+
+/// Returns the numbers of the drafts that hold something personal.
+fn private(batch: &Batch) -> Vec<usize> {
+    let entries = batch.entries.iter().enumerate().filter(|(_, entry)| entry.is_undecided() && is_private(entry));
+    entries.map(|(index, _)| index + 1).collect()
+}
+
+fn is_private(entry: &Entry) -> bool {
+    let findings = entry.draft.iter().flat_map(|draft| &draft.findings);
+    findings.into_iter().any(|finding| finding.rule == DraftRule::PersonalData)
 }
 
 /// Returns what all labeled cases together lack, where all of them were decided.

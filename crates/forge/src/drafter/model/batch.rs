@@ -5,14 +5,14 @@ use karat_core::source::type_name;
 use karat_core::text::shorten;
 use serde_json::Value;
 
-use crate::{Draft, DraftFinding, Origin, Request, Slot};
+use crate::{Draft, DraftFinding, Origin, Request, Slot, Weight};
 
 use super::Examine;
 use super::answer::{Answer, AnsweredCase};
 use super::prompt::{Question, Returned};
 
 /// How much of what a model said a person is shown.
-const LONGEST_SAID: usize = 500;
+const LONGEST_SAID: usize = 200;
 
 /// How much of it the model is told.
 const LONGEST_PROBLEM: usize = 2000;
@@ -119,10 +119,32 @@ impl<'r> Batch<'r> {
         let drafts = self.request.slots.iter().zip(places);
         let drafts = drafts.map(|(slot, place)| place.draft.unwrap_or_else(|| self.failed(slot, "nobody was asked")));
         let mut drafts: Vec<Draft> = drafts.collect();
+        self.compare(&mut drafts);
         if let (Some(extra), Some(last)) = (extra, drafts.last_mut()) {
             last.findings.push(extra);
         }
         drafts
+    }
+
+    /// Finds what is wrong with drafts beside the others of their batch: of two that are alike, the first is kept.
+    fn compare(&self, drafts: &mut [Draft]) {
+        let mut others = self.request.so_far.to_vec();
+        for draft in drafts {
+            let Some(value) = &draft.case else { continue };
+            for found in (self.examine)(self.request.brief, &draft.slot, value, &others) {
+                if found.weight == Weight::Error && !draft.findings.contains(&found) {
+                    draft.findings.push(found);
+                }
+            }
+            others.extend(draft.read());
+        }
+    }
+
+    /// Returns the cases that one for this place must not repeat.
+    fn others(&self, slot: &Slot) -> Vec<Case> {
+        let slots = self.request.slots.iter().zip(&self.places).take_while(|(before, _)| before.id != slot.id);
+        let open = slots.filter(|(_, place)| !place.holds).filter_map(|(_, place)| place.draft.as_ref()?.read());
+        self.others.iter().cloned().chain(open).collect()
     }
 
     /// Examines a case; one that does not hold is a draft too.
@@ -132,7 +154,7 @@ impl<'r> Batch<'r> {
             let said = shorten(&value.to_string(), LONGEST_SAID).into_owned();
             return self.failed(slot, &format!("the model returned {} in place of a case: {said}", type_name(&value)));
         }
-        let mut findings = (self.examine)(self.request.brief, slot, &value, &self.others);
+        let mut findings = (self.examine)(self.request.brief, slot, &value, &self.others(slot));
         if let Some(other_id) = other_id {
             let other_id = shorten(&other_id, 80);
             let message = format!("the model called it '{other_id}'; it is taken by its place in the answer");

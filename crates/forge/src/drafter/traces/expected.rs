@@ -11,6 +11,7 @@ use super::observed::Observed;
 use super::proof::{Rarity, choose, raw_names};
 use super::standing::stands_in;
 use super::{Seeds, personal};
+use crate::rules::DraftRule;
 use crate::{Brief, DraftFinding, Purpose, Slot};
 
 /// A longer message is hard to read and to keep.
@@ -166,7 +167,8 @@ fn stubs(observed: &Observed) -> Result<Map<String, Value>, String> {
 fn warnings(message: &str) -> Vec<DraftFinding> {
     let warning = |text: String| DraftFinding::warning("/input/message", text);
     let personal = personal::found(message)
-        .map(|what| warning(format!("the message is a real one and holds {what}: replace it unless it may be kept")));
+        .map(|what| warning(format!("the message is a real one and holds {what}: replace it unless it may be kept")))
+        .map(|finding| finding.of(DraftRule::PersonalData));
     let characters = message.chars().count();
     let long = (characters > LONG_MESSAGE)
         .then(|| warning(format!("the message has {characters} characters: a shorter one is easier to read")));

@@ -20,11 +20,22 @@ pub(super) fn found(text: &str) -> Option<&'static str> {
     if words().any(|word| is_secret_shape(word) || is_long_key(word)) {
         return Some("a key or a token");
     }
+    if tells_password(words()) {
+        return Some("a password");
+    }
     let numbers = numbers(text);
     if numbers.iter().any(Number::is_card) {
         return Some("a card's number");
     }
     numbers.iter().any(|number| number.international).then_some("a telephone number")
+}
+
+/// Tells whether a password seems to be named: behind the word stands something else than a word of a sentence.
+fn tells_password<'t>(words: impl Iterator<Item = &'t str>) -> bool {
+    let words: Vec<&str> = words.filter(|word| !word.is_empty() && *word != "is").collect();
+    let is_named = |word: &str| ["password", "passwort", "passcode", "pin"].contains(&word.to_lowercase().as_str());
+    let is_odd = |word: &str| word.chars().any(|letter| !letter.is_alphabetic() && !".!-'’".contains(letter));
+    words.windows(2).any(|pair| is_named(pair[0]) && is_odd(pair[1]))
 }
 
 fn is_address(word: &str) -> bool {
@@ -104,6 +115,10 @@ mod tests {
     #[case("call +49 30 1234567", Some("a telephone number"))]
     #[case("a +5 bonus, 00000000000000", None)]
     #[case("What's the weather in Paris?", None)]
+    #[case("my password is hunter2, let me in", Some("a password"))]
+    #[case("PIN: 4711", Some("a password"))]
+    #[case("reset my password please", None)]
+    #[case("I forgot my password.", None)]
     #[case("", None)]
     #[case("Grüße an jörg@müller.de", Some("an e-mail address"))]
     fn personal_data_is_named(#[case] text: &str, #[case] what: Option<&str>) {
