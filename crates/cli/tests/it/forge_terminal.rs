@@ -26,7 +26,7 @@ impl Person {
         Self::with(project, arguments, &[])
     }
 
-    fn with(project: &TempProject, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(project: &TempProject, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
         command.arg("forge").args(arguments).current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env_remove("VISUAL");
@@ -55,7 +55,7 @@ impl Person {
     }
 
     #[track_caller]
-    fn leaves_with(mut self, code: i32) {
+    pub(crate) fn leaves_with(mut self, code: i32) {
         self.session.exp_eof().expect("it ends");
         match self.session.process.wait() {
             Ok(WaitStatus::Exited(_, status)) => assert_eq!(status, code),

@@ -24,6 +24,7 @@ mod forge;
 mod forge_kill;
 mod forge_model;
 #[cfg(unix)]
+mod forge_model_terminal;
 mod forge_terminal;
 mod generated;
 mod hostile;
