@@ -45,6 +45,13 @@ impl Speech {
     }
 }
 
+/// Returns a message without what it says of some tools.
+pub(super) fn without<'s>(message: &str, speeches: impl IntoIterator<Item = &'s Speech>) -> String {
+    let mut texts: Vec<&String> = speeches.into_iter().flat_map(|speech| &speech.errands).collect();
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    texts.into_iter().fold(message.to_owned(), |message, text| message.replace(text.as_str(), ""))
+}
+
 fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     texts.filter(|text| text.chars().any(char::is_alphanumeric) && seen.insert(text.to_lowercase())).collect()

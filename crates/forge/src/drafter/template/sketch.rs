@@ -9,6 +9,8 @@ use crate::{Brief, DraftFinding, Slot};
 
 /// How an answer gives up.
 const COP_OUTS: [&str; 3] = ["I don't know", "no information", "unable to"];
+/// The most words of which an answer is to hold one.
+const MOST_WORDS: usize = 4;
 /// The longest time to an answer.
 const MOST_MILLISECONDS: u64 = 30_000;
 /// How the description of a draft ends, so that a person sees that nobody has worded it yet.
@@ -20,6 +22,8 @@ pub(super) struct Sketch {
     /// What is tested.
     pub(super) what: String,
     pub(super) message: String,
+    /// The message without what it says of other tools, where it does.
+    pub(super) own: Option<String>,
     pub(super) called: Option<Vec<String>>,
     pub(super) in_any_order: bool,
     pub(super) acceptable: Option<Vec<Vec<String>>>,
@@ -36,6 +40,10 @@ impl Sketch {
         Self { what: what.into(), message: message.into(), ..Self::default() }
     }
 
+    fn own(&self) -> &str {
+        self.own.as_deref().unwrap_or(&self.message)
+    }
+
     /// Asks for an answer that does not give up.
     pub(super) fn without_cop_outs(mut self) -> Self {
         self.not_contains.extend(COP_OUTS.map(str::to_owned));
@@ -50,6 +58,15 @@ impl Sketch {
         self
     }
 
+    /// Asks for one of some words, the first that the message does not hold itself: an answer that only repeats what
+    /// it was told says nothing.
+    pub(super) fn with_unsaid(self, words: &[&str]) -> Self {
+        let message = self.message.to_lowercase();
+        let unsaid = words.iter().filter(|word| !message.contains(&word.to_lowercase()));
+        let unsaid: Vec<String> = unsaid.take(MOST_WORDS).map(|&word| word.to_owned()).collect();
+        self.with_synonyms(&unsaid)
+    }
+
     /// Names an argument in the message and asks for it, where the schema knows one.
     pub(super) fn with_argument(mut self, brief: &Brief, turn: usize) -> Self {
         if let Some(argument) = Argument::of(&brief.tool, &self.message, turn) {
@@ -61,7 +78,7 @@ impl Sketch {
 
     /// Asks for values of the seed manifest, and says where there are none or where they are guessed.
     pub(super) fn with_proof(mut self, brief: &Brief) -> Self {
-        if let Some(proof) = Proof::of(&brief.tool, &brief.sources, &self.message) {
+        if let Some(proof) = Proof::of(&brief.tool, &brief.sources, &self.message, self.own()) {
             if !proof.is_certain {
                 let message = "these values were found in the seed manifest by their names only: check that an answer \
                                to this message holds them";
