@@ -118,7 +118,11 @@ fn ended(text: &str) -> String {
 /// Finishes a golden case for which our tool, and no other, is called.
 fn golden(desk: &Desk<'_>, sketch: Sketch) -> Sketch {
     let called = Some(vec![desk.brief.tool.name.clone()]);
-    Sketch { called, ..sketch }.with_proof(desk.brief).with_synonyms(&desk.ours().synonyms).without_cop_outs()
+    Sketch { called, ..sketch }
+        .with_unsaid_fields([&desk.brief.tool])
+        .with_proof(desk.brief)
+        .with_synonyms(&desk.ours().synonyms)
+        .without_cop_outs()
 }
 
 fn trigger(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketch {
@@ -139,7 +143,7 @@ fn rephrasing(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketc
     });
     let turn = base(slot, attempt);
     let sketch = Sketch::new(format!("rephrasing — {} in other words", desk.brief.tool.name), message);
-    let mut sketch = sketch.with_argument(desk.brief, turn);
+    let mut sketch = sketch.with_required(&desk.brief.tool, turn).with_argument(desk.brief, turn);
     sketch.message = agreed(desk, turn, sketch.message);
     golden(desk, sketch)
 }
@@ -197,14 +201,17 @@ fn together(desk: &Desk<'_>, slot: &Slot, attempt: u32, tools: &[String]) -> Ske
     let ours = desk.ours();
     let others: Vec<_> = tools.iter().filter(|name| **name != brief.tool.name).map(|name| desk.other(name)).collect();
     let (_, message) = desk.choose(slot, attempt, frames::TOGETHER.len(), |place, turn| {
-        let things = others.iter().enumerate().map(|(offset, other)| other.thing(turn + offset));
+        let things = others.iter().enumerate().map(|(offset, other)| other.request(turn + offset));
         let items: Vec<&str> = [ours.errand(turn)].into_iter().chain(things).collect();
         let message = frames::TOGETHER[place].replace("{list}", &listed(&items));
         agreed_to(desk, tools, turn, message)
     });
     let what = format!("straightforward — {} together", listed_names(tools));
-    let mut sketch = Sketch::new(what, message);
     let turn = base(slot, attempt);
+    let mut sketch = Sketch::new(what, message);
+    for name in tools {
+        sketch = sketch.with_required(desk.tool(name), turn);
+    }
     if turn.is_multiple_of(ARGUMENTS_EVERY) {
         sketch = sketch.with_argument(brief, turn / ARGUMENTS_EVERY);
     }
@@ -217,7 +224,8 @@ fn together(desk: &Desk<'_>, slot: &Slot, attempt: u32, tools: &[String]) -> Ske
     // Here values are welcome, but nothing is missing without them.
     let proven = sketch.with_proof(brief);
     let findings = if proven.contains.is_empty() { Vec::new() } else { proven.findings };
-    Sketch { findings, ..proven }.without_cop_outs()
+    let known = tools.iter().map(|name| desk.tool(name));
+    Sketch { findings, ..proven }.with_unsaid_fields(known).without_cop_outs()
 }
 
 fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, others: &[String]) -> Sketch {
@@ -232,7 +240,9 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
         Combination::AndOr | Combination::VariableDepth => &frames::OPTIONAL,
     };
     let (_, message) = desk.choose(slot, attempt, frames.len(), |place, turn| {
-        let things: Vec<&str> = speeches.iter().enumerate().map(|(offset, other)| other.thing(turn + offset)).collect();
+        let things: Vec<String> =
+            speeches.iter().enumerate().map(|(offset, other)| other.quotation(turn + offset)).collect();
+        let things: Vec<&str> = things.iter().map(String::as_str).collect();
         let message = with_others(&filled(frames[place], &ours, turn), combination, &things);
         if others.is_empty() { message } else { agreed_to(desk, others, turn, message) }
     });
@@ -243,7 +253,8 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
         sketch.not_contains.push(RAW[1].to_owned());
         return sketch;
     }
-    sketch.without_cop_outs()
+    let known = others.iter().map(|name| desk.tool(name)).chain([&desk.brief.tool]);
+    sketch.with_unsaid_fields(known).without_cop_outs()
 }
 
 /// Fills what is asked of other tools into a frame; what has no place of its own stands in a list at the last place.

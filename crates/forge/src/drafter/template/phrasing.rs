@@ -16,6 +16,8 @@ const MOST_LETTERS: usize = 110;
 pub(super) struct Speech {
     /// What is asked, in any form: "what's the weather in Paris", "coming days". Never empty.
     errands: Vec<String>,
+    /// How many of them, the first ones, people have said.
+    said: usize,
     /// What is asked, as a thing that a sentence can be about: "coming days", "booking a table". Never empty.
     things: Vec<String>,
     /// What it is about: "weather".
@@ -29,14 +31,26 @@ impl Speech {
         let condition = contract::condition(tool).map(clean).and_then(|condition| wish(&condition));
         let described = condition.into_iter().flat_map(|wish| parts(&wish)).chain(deed(tool)).map(|text| cut(&text));
         let things = distinct(described.chain([named_thing(&tool.name)]));
-        let said = triggers.iter().map(|phrase| within(&cut(&clean(phrase))));
-        let errands = distinct(said.chain(things.iter().cloned()));
-        Self { errands, things, topic: topic(&tool.name), synonyms: synonyms(tool, triggers) }
+        let phrases = distinct(triggers.iter().map(|phrase| within(&cut(&clean(phrase)))));
+        let said = phrases.len();
+        let errands = distinct(phrases.into_iter().chain(things.iter().cloned()));
+        Self { errands, said, things, topic: topic(&tool.name), synonyms: synonyms(tool, triggers) }
     }
 
     /// Returns one of the ways to ask.
     pub(super) fn errand(&self, turn: usize) -> &str {
         self.errands.get(turn % self.errands.len().max(1)).map_or(self.topic.as_str(), String::as_str)
+    }
+
+    /// Returns what people have said where that is known, or else what is asked as a thing.
+    pub(super) fn request(&self, turn: usize) -> &str {
+        if self.said == 0 { self.thing(turn) } else { self.errand(turn % self.said) }
+    }
+
+    /// Returns the same as a thing that a sentence can be about: what people have said is then a quotation.
+    pub(super) fn quotation(&self, turn: usize) -> String {
+        let request = self.request(turn);
+        if self.said == 0 || request.contains('"') { self.thing(turn).to_owned() } else { format!("\"{request}\"") }
     }
 
     /// Returns one of the ways to name what is asked.

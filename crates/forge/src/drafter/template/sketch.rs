@@ -1,8 +1,9 @@
 //! A case while it is being put together.
 
+use karat_core::registry::Tool;
 use serde_json::{Map, Value, json};
 
-use super::parameters::Argument;
+use super::parameters::{Argument, unsaid_fields};
 use super::proof::Proof;
 use crate::rules::DraftRule;
 use crate::{Brief, DraftFinding, Slot};
@@ -72,6 +73,32 @@ impl Sketch {
         if let Some(argument) = Argument::of(&brief.tool, &self.message, turn) {
             self.message = format!("{} {}", self.message, argument.sentence());
             self.arguments.push(argument.assertion(&brief.tool));
+        }
+        self
+    }
+
+    /// Names what a tool requires, where its schema knows a value and the message does not.
+    pub(super) fn with_required(mut self, tool: &Tool, turn: usize) -> Self {
+        for argument in Argument::required(tool, &self.message, turn) {
+            self.message = format!("{} {}", self.message, argument.sentence());
+            self.arguments.push(argument.assertion(tool));
+        }
+        self
+    }
+
+    /// Says what tools require and the message does not say: an agent can then only ask, or make it up.
+    pub(super) fn with_unsaid_fields<'t>(mut self, tools: impl IntoIterator<Item = &'t Tool>) -> Self {
+        let mut names = Vec::new();
+        for tool in tools {
+            for name in unsaid_fields(tool, &self.message) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        for name in names {
+            let message = format!("the message does not say '{name}', which the tool requires");
+            self.findings.push(DraftFinding::warning("/input/message", message));
         }
         self
     }
