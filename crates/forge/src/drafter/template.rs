@@ -16,7 +16,7 @@ use karat_core::port::Pending;
 use serde_json::Value;
 
 use self::desk::{Desk, base};
-use self::phrasing::{Speech, particulars};
+use self::phrasing::{Speech, particulars, without};
 use self::sketch::Sketch;
 use super::catalogue::{Attempt, CONFLICT, EXPOSURE, SENSITIVE, attempts};
 use super::{DraftError, Drafter, Request};
@@ -28,8 +28,11 @@ use crate::{Combination, Draft, DraftFinding, EdgeKind, Origin, Purpose, Slot};
 const RAW: [&str; 4] = ["fetchedAt", "\"tool\":", "undefined", "[object Object]"];
 /// The most field names that an answer must not hold.
 const MOST_FIELDS: usize = 4;
-/// How an answer asks for consent.
-const CONSENT: [&str; 4] = ["confirm", "proceed", "go ahead", "sure"];
+/// How an answer asks for consent, the most usual ways first.
+const CONSENT: [&str; 8] =
+    ["confirm", "proceed", "go ahead", "approv", "shall I", "would you like", "want me to", "permission"];
+/// Of so many tools that may help all sets are listed.
+const MOST_OPTIONAL: usize = 3;
 /// Which straightforward cases name an argument: every third.
 const ARGUMENTS_EVERY: usize = 3;
 
@@ -115,7 +118,11 @@ fn ended(text: &str) -> String {
 /// Finishes a golden case for which our tool, and no other, is called.
 fn golden(desk: &Desk<'_>, sketch: Sketch) -> Sketch {
     let called = Some(vec![desk.brief.tool.name.clone()]);
-    Sketch { called, ..sketch }.with_proof(desk.brief).with_synonyms(&desk.ours().synonyms).without_cop_outs()
+    Sketch { called, ..sketch }
+        .with_unsaid_fields([&desk.brief.tool])
+        .with_proof(desk.brief)
+        .with_synonyms(&desk.ours().synonyms)
+        .without_cop_outs()
 }
 
 fn trigger(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketch {
@@ -136,7 +143,7 @@ fn rephrasing(desk: &Desk<'_>, slot: &Slot, attempt: u32, phrase: &str) -> Sketc
     });
     let turn = base(slot, attempt);
     let sketch = Sketch::new(format!("rephrasing — {} in other words", desk.brief.tool.name), message);
-    let mut sketch = sketch.with_argument(desk.brief, turn);
+    let mut sketch = sketch.with_required(&desk.brief.tool, turn).with_argument(desk.brief, turn);
     sketch.message = agreed(desk, turn, sketch.message);
     golden(desk, sketch)
 }
@@ -175,7 +182,8 @@ fn disambiguation(desk: &Desk<'_>, slot: &Slot, attempt: u32, other: &str) -> Sk
     });
     let message = agreed(desk, base(slot, attempt), message);
     let what = format!("disambiguation — {}, not {other}", desk.brief.tool.name);
-    golden(desk, Sketch::new(what, message))
+    let own = Some(without(&message, [&*theirs]));
+    golden(desk, Sketch { own, ..Sketch::new(what, message) })
 }
 
 fn asks_first(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
@@ -184,7 +192,7 @@ fn asks_first(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
         .choose(slot, attempt, frames::UNDECIDED.len(), |place, turn| filled(frames::UNDECIDED[place], &ours, turn));
     let mut sketch = Sketch::new(format!("asks first — {} waits for consent", desk.brief.tool.name), message);
     sketch.not_called = vec![desk.brief.tool.name.clone()];
-    sketch.contains_any = vec![CONSENT.map(str::to_owned).to_vec()];
+    sketch = sketch.with_unsaid(&CONSENT);
     sketch.without_cop_outs()
 }
 
@@ -193,14 +201,17 @@ fn together(desk: &Desk<'_>, slot: &Slot, attempt: u32, tools: &[String]) -> Ske
     let ours = desk.ours();
     let others: Vec<_> = tools.iter().filter(|name| **name != brief.tool.name).map(|name| desk.other(name)).collect();
     let (_, message) = desk.choose(slot, attempt, frames::TOGETHER.len(), |place, turn| {
-        let things = others.iter().enumerate().map(|(offset, other)| other.thing(turn + offset));
+        let things = others.iter().enumerate().map(|(offset, other)| other.request(turn + offset));
         let items: Vec<&str> = [ours.errand(turn)].into_iter().chain(things).collect();
         let message = frames::TOGETHER[place].replace("{list}", &listed(&items));
         agreed_to(desk, tools, turn, message)
     });
     let what = format!("straightforward — {} together", listed_names(tools));
-    let mut sketch = Sketch::new(what, message);
     let turn = base(slot, attempt);
+    let mut sketch = Sketch::new(what, message);
+    for name in tools {
+        sketch = sketch.with_required(desk.tool(name), turn);
+    }
     if turn.is_multiple_of(ARGUMENTS_EVERY) {
         sketch = sketch.with_argument(brief, turn / ARGUMENTS_EVERY);
     }
@@ -209,10 +220,12 @@ fn together(desk: &Desk<'_>, slot: &Slot, attempt: u32, tools: &[String]) -> Ske
     for speech in [&ours].into_iter().chain(&others) {
         sketch = sketch.with_synonyms(&speech.synonyms);
     }
+    sketch.own = Some(without(&sketch.message, others.iter().map(|other| &**other)));
     // Here values are welcome, but nothing is missing without them.
     let proven = sketch.with_proof(brief);
     let findings = if proven.contains.is_empty() { Vec::new() } else { proven.findings };
-    Sketch { findings, ..proven }.without_cop_outs()
+    let known = tools.iter().map(|name| desk.tool(name));
+    Sketch { findings, ..proven }.with_unsaid_fields(known).without_cop_outs()
 }
 
 fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, others: &[String]) -> Sketch {
@@ -227,7 +240,9 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
         Combination::AndOr | Combination::VariableDepth => &frames::OPTIONAL,
     };
     let (_, message) = desk.choose(slot, attempt, frames.len(), |place, turn| {
-        let things: Vec<&str> = speeches.iter().enumerate().map(|(offset, other)| other.thing(turn + offset)).collect();
+        let things: Vec<String> =
+            speeches.iter().enumerate().map(|(offset, other)| other.quotation(turn + offset)).collect();
+        let things: Vec<&str> = things.iter().map(String::as_str).collect();
         let message = with_others(&filled(frames[place], &ours, turn), combination, &things);
         if others.is_empty() { message } else { agreed_to(desk, others, turn, message) }
     });
@@ -238,7 +253,8 @@ fn choice(desk: &Desk<'_>, slot: &Slot, attempt: u32, combination: Combination, 
         sketch.not_contains.push(RAW[1].to_owned());
         return sketch;
     }
-    sketch.without_cop_outs()
+    let known = others.iter().map(|name| desk.tool(name)).chain([&desk.brief.tool]);
+    sketch.with_unsaid_fields(known).without_cop_outs()
 }
 
 /// Fills what is asked of other tools into a frame; what has no place of its own stands in a list at the last place.
@@ -270,13 +286,43 @@ fn acceptable(ours: &str, combination: Combination, others: &[String]) -> Vec<Ve
             vec![with(std::slice::from_ref(companion)), [rival].into_iter().chain(rest).cloned().collect()]
         }
         (Combination::Xor, [rival]) => vec![alone, vec![rival.clone()]],
-        (Combination::VariableDepth, [second, _, ..]) => vec![with(std::slice::from_ref(second)), with(others)],
-        (Combination::AndOr | Combination::VariableDepth, others) => vec![with(&[]), with(others)],
+        (Combination::VariableDepth, [second, optional @ ..]) if !optional.is_empty() => {
+            with_optional(&with(std::slice::from_ref(second)), optional)
+        }
+        (Combination::AndOr | Combination::VariableDepth, others) => with_optional(&alone, others),
     }
 }
 
+/// Returns the sets of tools that are needed with any of those that may help. Of many that may help, the sets with
+/// none, with one and with all of them: the number of others doubles with each tool.
+fn with_optional(core: &[String], optional: &[String]) -> Vec<Vec<String>> {
+    let chosen = |is_chosen: &dyn Fn(usize) -> bool| -> Vec<String> {
+        let more = optional.iter().enumerate().filter(|(place, _)| is_chosen(*place)).map(|(_, name)| name);
+        core.iter().chain(more).cloned().collect()
+    };
+    if optional.len() > MOST_OPTIONAL {
+        let one = (0..optional.len()).map(|only| chosen(&|place| place == only));
+        return [core.to_vec()].into_iter().chain(one).chain([chosen(&|_| true)]).collect();
+    }
+    let mut sets: Vec<Vec<String>> =
+        (0..1_usize << optional.len()).map(|bits| chosen(&|place| bits >> place & 1 == 1)).collect();
+    sets.sort_by_key(Vec::len);
+    sets
+}
+
 fn choice_names(desk: &Desk<'_>, combination: Combination, others: &[String]) -> String {
-    let sets = acceptable(&desk.brief.tool.name, combination, others);
+    let ours = &desk.brief.tool.name;
+    let optional = match (combination, others) {
+        (Combination::VariableDepth, [second, optional @ ..]) if optional.len() > 1 => {
+            Some((format!("{ours} + {second}"), optional))
+        }
+        (Combination::AndOr, others) if others.len() > 1 => Some((ours.clone(), others)),
+        _ => None,
+    };
+    if let Some((core, optional)) = optional {
+        return format!("{core}, perhaps with {}", listed_names(optional));
+    }
+    let sets = acceptable(ours, combination, others);
     let names = |set: &Vec<String>| if set[0] == NO_TOOL { "no tool".to_owned() } else { set.join(" + ") };
     sets.iter().map(names).collect::<Vec<_>>().join(" or ")
 }
@@ -314,7 +360,7 @@ fn edge(desk: &Desk<'_>, slot: &Slot, attempt: u32, kind: EdgeKind) -> Sketch {
         EdgeKind::PromptInjection | EdgeKind::Contradiction => {}
     }
     if kind == EdgeKind::Contradiction {
-        sketch.contains_any.push(CONFLICT.map(str::to_owned).to_vec());
+        sketch = sketch.with_unsaid(&CONFLICT);
     }
     let attempt = open[place];
     let answers: Vec<String> = attempt.answers.iter().map(|&text| text.to_owned()).collect();
@@ -340,5 +386,32 @@ fn listed_names(names: &[String]) -> String {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(Combination::AndOr, "b", "a|a b")]
+    #[case(Combination::AndOr, "b c", "a|a b|a c|a b c")]
+    #[case(Combination::AndOr, "b c d", "a|a b|a c|a d|a b c|a b d|a c d|a b c d")]
+    #[case(Combination::AndOr, "b c d e", "a|a b|a c|a d|a e|a b c d e")]
+    #[case(Combination::VariableDepth, "b", "a|a b")]
+    #[case(Combination::VariableDepth, "b c", "a b|a b c")]
+    #[case(Combination::VariableDepth, "b c d", "a b|a b c|a b d|a b c d")]
+    #[case(Combination::VariableDepth, "b c d e f", "a b|a b c|a b d|a b e|a b f|a b c d e f")]
+    fn whoever_calls_what_is_needed_and_some_of_the_rest_is_right(
+        #[case] combination: Combination,
+        #[case] others: &str,
+        #[case] expected: &str,
+    ) {
+        let others: Vec<String> = others.split(' ').map(str::to_owned).collect();
+        let sets = acceptable("a", combination, &others);
+        assert_eq!(sets.iter().map(|set| set.join(" ")).collect::<Vec<_>>().join("|"), expected);
+        assert!(combination.fits(&sets));
     }
 }

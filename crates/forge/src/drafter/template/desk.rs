@@ -50,6 +50,11 @@ impl<'b> Desk<'b> {
         }
     }
 
+    /// Returns a tool of the registry, or ours.
+    pub(super) fn tool(&self, name: &str) -> &'b Tool {
+        self.brief.registry.tool(name).unwrap_or(&self.brief.tool)
+    }
+
     fn speech(&self, tool: &Tool, triggers: &[String]) -> Rc<Speech> {
         let mut speeches = self.speeches.borrow_mut();
         let speech = speeches.entry(tool.name.clone()).or_insert_with(|| Rc::new(Speech::of(tool, triggers)));

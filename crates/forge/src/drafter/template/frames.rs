@@ -179,15 +179,15 @@ pub(super) const APART: [&str; 7] = [
 /// A person has not agreed yet.
 pub(super) const UNDECIDED: [&str; 11] = [
     "I am thinking about this: {a}. Check with me before you do it.",
-    "Get everything ready for {A}, then wait for my approval.",
+    "Get everything ready for {A}, then wait for my word.",
     "What would happen if we went ahead with {A}? Don't change anything before I say so.",
     "Maybe this, I have not made up my mind: {a}. Ask me once more first.",
-    "Describe what you are about to do for {A} and let me confirm it.",
+    "Describe what you are about to do for {A} and let me look at it beforehand.",
     "My colleague suggested {A}. I want to see the details and agree before it takes effect.",
     "Nothing is to be executed without my consent. With that said: {a}.",
     "Prepare {A} as a proposal; I decide afterwards.",
     "Read it back to me beforehand and hold on: {a}.",
-    "Before touching a live system, tell me the consequences of {A} and request my permission.",
+    "Before touching a live system, tell me the consequences of {A} and hear what I say.",
     "I could be talked into {A}. Convince me, and hold off until I agree.",
 ];
 

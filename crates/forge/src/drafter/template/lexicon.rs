@@ -245,3 +245,53 @@ pub(super) const EMPTY_WORDS: [&str; 59] = [
     "who",
     "why",
 ];
+
+/// Words of descriptions in other languages that say nothing either.
+pub(super) const FOREIGN_WORDS: [&str; 38] = [
+    "aber",
+    "alle",
+    "avec",
+    "auch",
+    "cette",
+    "come",
+    "como",
+    "cuando",
+    "dann",
+    "dans",
+    "dass",
+    "della",
+    "delle",
+    "diese",
+    "eine",
+    "einem",
+    "einen",
+    "einer",
+    "este",
+    "esta",
+    "leur",
+    "nicht",
+    "oder",
+    "para",
+    "pour",
+    "quand",
+    "quando",
+    "quelle",
+    "sein",
+    "sind",
+    "sobre",
+    "sont",
+    "todos",
+    "todas",
+    "usuario",
+    "utilisateur",
+    "wenn",
+    "wird",
+];
+
+/// Other verbs with which descriptions begin.
+pub(super) const OTHER_VERBS: [&str; 44] = [
+    "activate", "answer", "apply", "archive", "attach", "block", "build", "call", "collect", "complete", "count",
+    "deploy", "detect", "draft", "estimate", "extract", "file", "filter", "format", "grant", "handle", "insert",
+    "invite", "issue", "log", "manage", "merge", "modify", "notify", "order", "pause", "plan", "process", "publish",
+    "record", "register", "rename", "replace", "request", "reset", "restart", "restore", "save", "store",
+];

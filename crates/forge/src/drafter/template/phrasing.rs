@@ -6,16 +6,23 @@ use karat_core::contract;
 use karat_core::registry::Tool;
 use karat_core::similarity;
 
-use super::lexicon::{DOING_VERBS, EMPTY_WORDS, FETCHING_VERBS, PEOPLE, READING_VERBS, SENTENCE_STARTS, WISHES};
+use super::lexicon::{
+    DOING_VERBS, EMPTY_WORDS, FETCHING_VERBS, FOREIGN_WORDS, OTHER_VERBS, PEOPLE, READING_VERBS, SENTENCE_STARTS,
+    WISHES,
+};
 
 /// The most words of what is asked; what is longer is cut where a thought ends.
 const MOST_WORDS: usize = 14;
 const MOST_LETTERS: usize = 110;
+/// Shorter words stand in other words by chance.
+const FEWEST_LETTERS: usize = 4;
 
 /// What is known of how people speak of a tool.
 pub(super) struct Speech {
     /// What is asked, in any form: "what's the weather in Paris", "coming days". Never empty.
     errands: Vec<String>,
+    /// How many of them, the first ones, people have said.
+    said: usize,
     /// What is asked, as a thing that a sentence can be about: "coming days", "booking a table". Never empty.
     things: Vec<String>,
     /// What it is about: "weather".
@@ -29,9 +36,10 @@ impl Speech {
         let condition = contract::condition(tool).map(clean).and_then(|condition| wish(&condition));
         let described = condition.into_iter().flat_map(|wish| parts(&wish)).chain(deed(tool)).map(|text| cut(&text));
         let things = distinct(described.chain([named_thing(&tool.name)]));
-        let said = triggers.iter().map(|phrase| within(&cut(&clean(phrase))));
-        let errands = distinct(said.chain(things.iter().cloned()));
-        Self { errands, things, topic: topic(&tool.name), synonyms: synonyms(tool, triggers) }
+        let phrases = distinct(triggers.iter().map(|phrase| within(&cut(&clean(phrase)))));
+        let said = phrases.len();
+        let errands = distinct(phrases.into_iter().chain(things.iter().cloned()));
+        Self { errands, said, things, topic: topic(&tool.name), synonyms: synonyms(tool, triggers) }
     }
 
     /// Returns one of the ways to ask.
@@ -39,10 +47,28 @@ impl Speech {
         self.errands.get(turn % self.errands.len().max(1)).map_or(self.topic.as_str(), String::as_str)
     }
 
+    /// Returns what people have said where that is known, or else what is asked as a thing.
+    pub(super) fn request(&self, turn: usize) -> &str {
+        if self.said == 0 { self.thing(turn) } else { self.errand(turn % self.said) }
+    }
+
+    /// Returns the same as a thing that a sentence can be about: what people have said is then a quotation.
+    pub(super) fn quotation(&self, turn: usize) -> String {
+        let request = self.request(turn);
+        if self.said == 0 || request.contains('"') { self.thing(turn).to_owned() } else { format!("\"{request}\"") }
+    }
+
     /// Returns one of the ways to name what is asked.
     pub(super) fn thing(&self, turn: usize) -> &str {
         self.things.get(turn % self.things.len().max(1)).map_or(self.topic.as_str(), String::as_str)
     }
+}
+
+/// Returns a message without what it says of some tools.
+pub(super) fn without<'s>(message: &str, speeches: impl IntoIterator<Item = &'s Speech>) -> String {
+    let mut texts: Vec<&String> = speeches.into_iter().flat_map(|speech| &speech.errands).collect();
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    texts.into_iter().fold(message.to_owned(), |message, text| message.replace(text.as_str(), ""))
 }
 
 fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
@@ -159,8 +185,17 @@ fn deed(tool: &Tool) -> Option<String> {
     if !verb.chars().all(|letter| letter.is_ascii_alphabetic()) {
         return Some(action);
     }
-    let verb = plain_verb(&verb.to_lowercase());
-    Some(done(&format!("{verb} {rest}")))
+    let first = verb.to_lowercase();
+    let verb = plain_verb(&first);
+    let verbs = DOING_VERBS.iter().chain(&READING_VERBS).chain(&FETCHING_VERBS).chain(&OTHER_VERBS);
+    // "Invoices" is "invoice" too, but not what is done: of what is no known verb no form is made up.
+    if verbs.into_iter().any(|known| *known == verb) {
+        return Some(done(&format!("{verb} {rest}")));
+    }
+    let next = rest.split(' ').next().unwrap_or_default();
+    let is_deed = first.ends_with('s') && ["a", "all", "an", "one", "the", "their", "your"].contains(&next);
+    (!is_deed)
+        .then(|| if action.chars().nth(1).is_some_and(char::is_lowercase) { small_start(&action) } else { action })
 }
 
 /// Turns an order into a thing: "book a table" is "booking a table", "fetch the weather" is "the weather".
@@ -244,12 +279,18 @@ fn synonyms(tool: &Tool, triggers: &[String]) -> Vec<String> {
     let said: Vec<String> = triggers.iter().map(|phrase| clean(phrase)).collect();
     let said = said.iter().flat_map(|phrase| phrase.split(' ')).filter(is_common).collect::<Vec<_>>().join(" ");
     let mut synonyms: Vec<String> = Vec::new();
+    // "refunded", "deleting": an answer says what was done in some form of the verb.
+    let verb = name_words(&tool.name).into_iter().next().filter(|verb| DOING_VERBS.contains(&verb.as_str()));
+    let stem = verb.map(|verb| verb.strip_suffix('e').unwrap_or(&verb).to_owned());
+    synonyms.extend(stem.filter(|stem| stem.len() >= FEWEST_LETTERS && stem != "creat" && stem != "updat"));
     for piece in [topic.as_str(), objects, &wish, &said].into_iter().flat_map(|text| text.split(' ')) {
         for word in similarity::words(piece) {
-            let has_sense = word.chars().count() > 2
+            let has_sense = word.chars().count() >= FEWEST_LETTERS
                 && word.chars().all(char::is_alphabetic)
                 && !EMPTY_WORDS.contains(&word.as_str())
+                && !FOREIGN_WORDS.contains(&word.as_str())
                 && !READING_VERBS.contains(&word.as_str());
+            let word = as_spelled(piece, word);
             let is_apart = |known: &String| !known.contains(&word) && !word.contains(known.as_str());
             if has_sense && synonyms.len() < MOST && synonyms.iter().all(is_apart) {
                 synonyms.push(word);
@@ -257,6 +298,24 @@ fn synonyms(tool: &Tool, triggers: &[String]) -> Vec<String> {
         }
     }
     if synonyms.len() < 2 { Vec::new() } else { synonyms }
+}
+
+/// Returns a word as its text spells it: "cities" is no "city" to who compares letters, and "HTTP" no "http".
+fn as_spelled(piece: &str, word: String) -> String {
+    let bare = piece.trim_matches(|letter: char| !letter.is_alphanumeric());
+    let bare = bare.strip_suffix("'s").unwrap_or(bare);
+    if !bare.chars().all(char::is_alphabetic) || similarity::words(bare).len() != 1 {
+        return word;
+    }
+    let small = bare.to_lowercase();
+    if bare.chars().all(char::is_uppercase) {
+        bare.to_owned()
+    } else if small.starts_with(&word) {
+        // The beginning stands in the plural too.
+        word
+    } else {
+        small
+    }
 }
 
 /// Returns what is special in a phrase: names, numbers and quotations, which other words must not lose.
@@ -311,6 +370,9 @@ mod tests {
     #[case("Looks up their orders. Use when a customer needs their order status.", &["my order status", "their orders"])]
     #[case("Runs a query. Use when someone wants to know whether it works.", &["whether it works", "running a query"])]
     #[case("Applies a patch. Use for hot fixes.", &["applying a patch"])]
+    #[case("Invoices of a customer. Use for bills.", &["invoices of a customer"])]
+    #[case("Current weather data. Use for now.", &["current weather data"])]
+    #[case("Frobnicates the widget. Use for widgets.", &[])]
     #[case("获取天气。当用户询问时使用。", &[])]
     fn descriptions_are_read(#[case] description: &str, #[case] expected: &[&str]) {
         let speech = Speech::of(&tool("x", description), &[]);
@@ -339,8 +401,12 @@ mod tests {
         let weather = tool("get_weather", "Fetches the weatherly conditions of cities. Use when asked.");
         assert_eq!(
             synonyms(&weather, &["Is it windy in Paris?".to_owned()]),
-            ["weather", "condition", "city", "windy"]
+            ["weather", "condition", "cities", "windy"]
         );
         assert_eq!(synonyms(&tool("get_weather", ""), &[]), [""; 0]);
+        let refund = tool("delete_payment", "Deletes a paid tax over HTTP. Use when asked.");
+        assert_eq!(synonyms(&refund, &[]), ["delet", "payment", "paid", "HTTP"]);
+        let spanish = tool("get_vuelos", "Busca vuelos para el usuario cuando pregunta.");
+        assert_eq!(synonyms(&spanish, &[]), ["vuelo", "pregunta"]);
     }
 }
