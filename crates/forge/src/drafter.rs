@@ -7,6 +7,7 @@ mod traces;
 
 use karat_core::case::Case;
 use karat_core::port::Pending;
+use karat_core::trace::Usage;
 
 pub use self::model::ModelDrafter;
 pub use self::template::TemplateDrafter;
@@ -20,6 +21,11 @@ pub trait Drafter: Send + Sync {
 
     /// Returns the model that drafts, if one does.
     fn model(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns what a model used up so far, where one drafts and it is known.
+    fn usage(&self) -> Option<Usage> {
         None
     }
 

@@ -305,3 +305,23 @@ fn cases_come_from_traces() {
     assert!(output.stderr.contains("1 different messages are of use"), "{}", output.stderr);
     assert!(output.stdout.contains("How cold is it up in Oslo today?"), "{}", output.stdout);
 }
+
+/// A difficulty that fails often gets a proposal for more, which somebody has to ask for.
+#[test]
+fn what_fails_often_grows_when_asked() {
+    let script = json!({"replies": {}, "otherwise": {"response": "no idea", "toolCalls": []}});
+    let project = forge_project(3).file("agent.json", script);
+    assert_eq!(project.run(["forge", "get_weather", "--approve-all"]).code, Some(0));
+    let wanted = count(&project, "evals/get-weather.labeled.json");
+    project.run(["run", "evals/get-weather.labeled.json", "--agent-endpoint", "scripted:agent.json"]);
+    let plan = project.run(["forge", "get_weather", "--plan"]);
+    assert!(
+        plan.stderr.contains("straightforward: 13 of 13 cases fail (100 %), so 20 cases instead of 13 (with --grow)")
+    );
+    assert!(plan.stdout.contains("Straightforward: 0 cases (0 batches), 13 of 13 are there"), "{}", plan.stdout);
+    let grown = project.run(["forge", "get_weather", "--plan", "--grow"]);
+    assert!(grown.stdout.contains("Straightforward: 7 cases (2 batches), 13 of 20 are there"), "{}", grown.stdout);
+    assert_eq!(project.run(["forge", "get_weather", "--approve-all", "--grow"]).code, Some(0));
+    assert!(count(&project, "evals/get-weather.labeled.json") >= wanted + 7);
+    assert_eq!(project.run(["check"]).code, Some(0));
+}

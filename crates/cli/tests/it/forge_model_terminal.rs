@@ -68,11 +68,12 @@ fn at_the_terminal(project: &TempProject, server: &ScriptedServer) -> Person {
 fn good_drafts_are_shown_at_once() {
     let project = forge_project(3);
     let cases = good_cases(&project);
-    let server = ScriptedServer::start(json!({"*": {"structured": {"cases": cases}}}));
+    let server = ScriptedServer::start(json!({"*": {"structured": {"cases": cases}, "usage": [900, 400]}}));
     let mut ada = at_the_terminal(&project, &server);
     ada.reads("gs-get-weather-001");
     ada.reads("'north-west'");
     ada.decides("a");
+    ada.reads("the model read 900 and wrote 400 tokens");
     ada.reads("wrote evals/get-weather.golden.json");
     ada.leaves_with(0);
     let file = project.read_json(GOLDEN);

@@ -44,12 +44,6 @@ impl ModelDrafter {
         Self { model, examine: rules::examine, usages: Mutex::default() }
     }
 
-    /// Returns what all answers used up so far, where it is known of each.
-    pub fn usage(&self) -> Option<Usage> {
-        let usages = self.usages.lock().unwrap_or_else(PoisonError::into_inner);
-        total_usage(usages.iter().map(Option::as_ref))
-    }
-
     /// Returns how many answers there were so far.
     pub fn answers(&self) -> usize {
         self.usages.lock().unwrap_or_else(PoisonError::into_inner).len()
@@ -97,6 +91,11 @@ impl Drafter for ModelDrafter {
 
     fn model(&self) -> Option<String> {
         Some(self.model.identity())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let usages = self.usages.lock().unwrap_or_else(PoisonError::into_inner);
+        total_usage(usages.iter().map(Option::as_ref))
     }
 
     fn understands_words(&self) -> bool {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use karat_core::case::Case;
 use karat_core::port::Pending;
 use karat_core::similarity::words;
+use karat_core::trace::Usage;
 
 use self::expected::Maker;
 use self::observed::{Observed, Reading};
@@ -263,6 +264,10 @@ impl Drafter for TraceDrafter {
 
     fn model(&self) -> Option<String> {
         self.fallback.model()
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.fallback.usage()
     }
 
     fn understands_words(&self) -> bool {

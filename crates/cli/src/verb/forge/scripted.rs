@@ -7,6 +7,7 @@ use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
 use karat_core::overlap::command_word;
 use karat_core::port::Clock as _;
+use karat_core::trace::Usage;
 use karat_forge::rules::{DraftRule, examine_whole};
 use karat_forge::session::{Approver, Batch, Entry, Session, Stage, Which};
 use karat_forge::{Draft, DraftFinding, Weight};
@@ -166,6 +167,9 @@ impl Forge<'_> {
         written: Written,
     ) -> Result<ExitStatus, Failure> {
         let lacking = lacking(material, session);
+        if let Some(usage) = drafter.usage() {
+            self.printer.note(&used(&usage));
+        }
         let mut out = String::new();
         for file in &written.files {
             let tier = file.tier.name();
@@ -295,6 +299,13 @@ impl Forge<'_> {
         Failure::nothing_selected(format!("there is no session of '{name}' to go on with"))
             .hint(format!("karat forge {} begins one", command_word(name)))
     }
+}
+
+/// Says what drafting used up.
+fn used(usage: &Usage) -> String {
+    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+    let cost = usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    format!("the model read {} and wrote {} tokens{cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }
 
 /// Returns the numbers of the drafts that hold something personal.
