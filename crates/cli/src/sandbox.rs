@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_core::judgement::{Limits, LowerLimits, TooLarge};
 use karat_sandbox::{Guest, Isolation, Sandbox, SandboxError, Stage};
 
@@ -59,9 +59,8 @@ fn tell(stage: Stage, environment: &Environment, printer: &Printer) -> Option<Pr
         return None;
     }
     let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if printer.symbols.ascii {
-        spinner.set_style(indicatif::ProgressStyle::default_spinner().tick_chars("|/-\\ "));
-    }
+    let style = ProgressStyle::default_spinner();
+    spinner.set_style(if printer.symbols.ascii { style.tick_chars("|/-\\ ") } else { style });
     spinner.set_message(text);
     spinner.enable_steady_tick(Duration::from_millis(100));
     printer.show_above(Some(spinner.clone()));

@@ -334,6 +334,12 @@ impl Session {
         self.batches.iter().flat_map(|batch| &batch.entries).filter(|entry| entry.is_approved()).count()
     }
 
+    /// Returns how many cases were approved and are in no file yet.
+    pub fn unwritten_count(&self) -> usize {
+        let unwritten = self.batches.iter().filter(|batch| !batch.is_written).flat_map(|batch| &batch.entries);
+        unwritten.filter(|entry| entry.is_approved()).count()
+    }
+
     fn entries(&self, tier: Tier) -> impl Iterator<Item = &Entry> {
         self.batches.iter().filter(move |batch| batch.tier == tier).flat_map(|batch| &batch.entries)
     }

@@ -28,7 +28,7 @@ pub struct BatchView<'v> {
     pub title: &'v str,
     /// The number of the batch, and how many there are.
     pub place: (usize, usize),
-    /// How many cases were approved so far, in all batches; none where nobody is asked.
+    /// How many cases were approved so far and are in no file yet; none where nobody is asked.
     pub approved: Option<usize>,
     pub drafts: Vec<DraftView<'v>>,
 }

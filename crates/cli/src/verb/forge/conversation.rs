@@ -110,7 +110,7 @@ impl Forge<'_> {
             Err(ended) => {
                 let kept = format!(
                     "{} approved so far, {}",
-                    conversation.session.approved_count(),
+                    conversation.session.unwritten_count(),
                     conversation.kept.how_to_go_on()
                 );
                 match ended {

@@ -20,7 +20,7 @@ pub(super) fn batch_view<'v>(
     let is_shown = |id: &str| only.is_none_or(|ids| ids.contains(&id));
     let numbered = (1..).zip(&batch.entries).filter(|(_, entry)| is_shown(&entry.slot.id));
     let drafts = numbered.map(|(number, entry)| draft_view(number, entry, evidences.get(&entry.slot.id))).collect();
-    Some(BatchView { title, place: session.place(), approved: Some(session.approved_count()), drafts })
+    Some(BatchView { title, place: session.place(), approved: Some(session.unwritten_count()), drafts })
 }
 
 fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) -> DraftView<'v> {
