@@ -261,8 +261,21 @@ fn schema_and_reader_agree_on_what_must_be_there() {
             required.insert(key);
         }
     }
-    let expected =
-        ["assertion", "cases", "expect", "id", "input", "message", "paramName", "tool", "toolsCalled", "value"];
+    let expected = [
+        "approvedAt",
+        "approvedBy",
+        "assertion",
+        "cases",
+        "drafter",
+        "expect",
+        "id",
+        "input",
+        "message",
+        "paramName",
+        "tool",
+        "toolsCalled",
+        "value",
+    ];
     assert_eq!(required.into_iter().collect::<Vec<&str>>(), expected);
 }
 

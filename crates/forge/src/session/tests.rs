@@ -135,7 +135,8 @@ fn a_new_draft_never_takes_the_place_of_an_approved_one() {
     fill(&mut session);
     session.approve(&Which::Some(vec![1]), ADA).expect("a case");
     let slots: Vec<Slot> = session.batch().expect("a batch").entries.iter().map(|entry| entry.slot.clone()).collect();
-    session.fill(slots.iter().map(|slot| draft(slot, "again")).collect(), "model", Some("openai:m"));
+    let by_model = |slot| Draft { origin: Origin::Model("openai:m".to_owned()), ..draft(slot, "again") };
+    session.fill(slots.iter().map(by_model).collect(), "model", Some("openai:m"));
     let cases: Vec<&Value> =
         session.batches()[0].entries.iter().filter_map(|entry| entry.draft.as_ref()?.case.as_ref()).collect();
     assert_eq!(cases[0]["input"]["message"], "gs-get-weather-001");

@@ -327,7 +327,7 @@ async fn what_a_model_says_is_shown_shortened() {
     let reply = || mumbles(&format!("the answer is no JSON: {long}"), &long);
     let model = Scripted::new([reply(), reply(), reply()]);
     let drafts = draft(&model, 1).await.unwrap();
-    assert_eq!(drafts[0].findings[0].message.chars().count(), 500);
+    assert_eq!(drafts[0].findings[0].message.chars().count(), 200);
     assert!(model.prompts()[1].user.len() < model.prompts()[0].user.len() + 3000);
 }
 
