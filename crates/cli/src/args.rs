@@ -192,6 +192,9 @@ pub(crate) struct ConfigArgs {
     /// Make no call that would take the run past this many US dollars
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost_usd: Option<f64>,
+    /// Where traces, evals, verdicts, feedback and runs are kept: a file, or postgres://… [default: .karat/karat.db]
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) store: Option<String>,
     /// What eval functions may use, as JSON: {"timeMs": …, "memoryMb": …} [default: 5000 and 50, which are the most]
     #[arg(long, value_name = "JSON")]
     pub(crate) eval_limits: Option<String>,
@@ -199,6 +202,23 @@ pub(crate) struct ConfigArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) tools: ToolArgs,
+}
+
+/// Where things are kept, for verbs that need no more of the configuration.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct StoreArgs {
+    /// Where things are kept: a file, or postgres://… [default: .karat/karat.db]
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) store: Option<String>,
+    /// Read this configuration instead of the nearest karat.json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl StoreArgs {
+    pub(crate) fn config_args(&self) -> ConfigArgs {
+        ConfigArgs { config: self.config.clone(), store: self.store.clone(), ..ConfigArgs::default() }
+    }
 }
 
 /// Live tools, as keys of `karat.json`.

@@ -109,6 +109,8 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_tools: Option<AllowTools>,
     /// What eval functions may use.
     pub(crate) eval_limits: Option<LowerLimits>,
+    /// Where traces, evals, verdicts, feedback and runs are kept: a file, or a `postgres://` URL.
+    pub(crate) store: Option<String>,
 }
 
 /// Who runs the tools that a model calls.
@@ -242,6 +244,7 @@ impl ConfigFile {
             }),
             allow_tools: object.nullable("allowTools", path, problems, AllowTools::read),
             eval_limits: object.nullable("evalLimits", path, problems, LowerLimits::read),
+            store: object.nullable("store", path, problems, read_string),
         };
         object.close(path, problems);
         Some(config)

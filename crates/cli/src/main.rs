@@ -33,6 +33,7 @@ mod sandbox;
 mod selection;
 mod settings;
 mod snapshot;
+mod store;
 mod traces;
 mod variables;
 mod verb;

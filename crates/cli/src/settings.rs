@@ -12,6 +12,7 @@ use karat_core::redact::Redactor;
 use karat_core::source::{self, Problems, nearest, parse};
 use karat_core::tokenizer::Tokenizer;
 use karat_registry::RegistryCommand;
+use karat_store::Location;
 use serde_json::Value;
 
 use crate::agent::learn_arguments;
@@ -25,6 +26,7 @@ use crate::live::LiveTools;
 use crate::load::read_text;
 use crate::printer::Printer;
 use crate::recordings::RecordingSetting;
+use crate::store::store_location;
 
 /// No provider gives out shorter keys.
 pub(crate) const SHORTEST_KEY: usize = 8;
@@ -76,6 +78,8 @@ pub(crate) struct Settings {
     pub(crate) live: LiveTools,
     /// What eval functions may use, where that is less than the largest.
     pub(crate) eval_limits: LowerLimits,
+    /// Where things are kept between commands.
+    pub(crate) store: Location,
     /// What headers and keys name.
     pub(crate) variables: Variables,
     /// What must not be written anywhere; grows when header variables are filled in.
@@ -154,6 +158,7 @@ impl Settings {
             None => file.gates.clone(),
         };
         let eval_limits = eval_limits(args, &file, &mut redactor)?;
+        let store = store_location(args.store.as_deref(), file.store.as_deref(), &resolver, &mut redactor)?;
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
         let registry_command = registry_command(args, &file, &resolver, &mut redactor)?;
         let live = LiveTools::resolve(args, &file, &resolver, &mut redactor)?;
@@ -221,6 +226,7 @@ impl Settings {
             model,
             live,
             eval_limits,
+            store,
             variables,
             redactor,
             root,
@@ -287,7 +293,7 @@ pub(crate) struct Resolver<'r> {
 }
 
 impl Resolver<'_> {
-    fn path(&self, flag: Option<&Path>, file: Option<&str>, default: &str) -> PathSetting {
+    pub(crate) fn path(&self, flag: Option<&Path>, file: Option<&str>, default: &str) -> PathSetting {
         match (flag, file) {
             (Some(path), _) => PathSetting { path: self.here.join(path), given: true },
             (None, Some(path)) => PathSetting { path: self.root.join(path), given: true },

@@ -1,5 +1,7 @@
 //! What the pure core asks of the world.
 
+mod store;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,6 +14,8 @@ use crate::case::Case;
 use crate::event::RunEvent;
 use crate::judgement::Judgement;
 use crate::trace::{Trace, Usage};
+
+pub use self::store::{ComparisonStore, EvalStore, FeedbackStore, RunStore, StoreError, Stored, TraceStore};
 
 /// A future that can move between threads.
 pub type Pending<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;

@@ -1,0 +1,75 @@
+//! Where things are kept between commands.
+
+use karat_core::port::StoreError;
+use karat_core::redact::Redactor;
+use karat_store::{Location, Store};
+
+use crate::failure::Failure;
+use crate::settings::{Resolver, Settings};
+
+/// Where the database is if nobody says.
+const DEFAULT: &str = ".karat/karat.db";
+
+/// Reads where the store is: a URL of PostgreSQL, or else a file.
+pub(crate) fn store_location(
+    flag: Option<&str>,
+    key: Option<&str>,
+    resolver: &Resolver<'_>,
+    redactor: &mut Redactor,
+) -> Result<Location, Failure> {
+    let text = flag.or(key).unwrap_or(DEFAULT);
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        if let Some(password) = password(text) {
+            redactor.add(&password);
+            redactor.add(text);
+        }
+        return Ok(Location::Postgres(text.to_owned()));
+    }
+    if let Some((scheme, _)) = text.split_once("://") {
+        return Err(Failure::invalid(format!("there is no store of the kind '{scheme}'"))
+            .hint("a file for SQLite, or postgres://USER@HOST/DATABASE"));
+    }
+    if text.is_empty() {
+        return Err(Failure::invalid("'store' is empty"));
+    }
+    let path = resolver.path(flag.map(std::path::Path::new), key, DEFAULT).path;
+    Ok(Location::File(path))
+}
+
+/// Returns the password of a URL, as it is written there.
+fn password(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
+    let (_, password) = user.split_once(':')?;
+    Some(password.to_owned())
+}
+
+/// Opens the store, and makes it where it is a file that is not there yet.
+pub(crate) async fn open_store(settings: &Settings) -> Result<Store, Failure> {
+    Store::open(&settings.store).await.map_err(store_failure)
+}
+
+/// Tells of a store that did not do what it was asked.
+pub(crate) fn store_failure(error: StoreError) -> Failure {
+    let failure = Failure::errored(error.message);
+    match error.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("postgres://karat:hunter2@localhost/db", Some("hunter2"))]
+    #[case("postgres://karat@localhost/db", None)]
+    #[case("postgres://localhost/a:b@c", None)]
+    #[case("postgres://u:p%40q@h:5432/db", Some("p%40q"))]
+    fn a_password_is_found(#[case] url: &str, #[case] expected: Option<&str>) {
+        assert_eq!(password(url).as_deref(), expected);
+    }
+}

@@ -1,0 +1,105 @@
+//! What people said of traces.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a person found what the agent did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rating {
+    Positive,
+    Negative,
+    Neutral,
+}
+
+impl Rating {
+    pub const ALL: [Rating; 3] = [Rating::Positive, Rating::Negative, Rating::Neutral];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Rating::Positive => "positive",
+            Rating::Negative => "negative",
+            Rating::Neutral => "neutral",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rating| rating.name() == name)
+    }
+
+    /// Tells whether a verdict says the opposite. A neutral rating contradicts nothing.
+    pub fn contradicts(self, passed: bool) -> bool {
+        matches!((self, passed), (Rating::Positive, false) | (Rating::Negative, true))
+    }
+}
+
+impl fmt::Display for Rating {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+/// One statement of one person. Statements are kept for ever; the newest of each author counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "karat feedback")]
+pub struct Feedback {
+    pub trace_id: String,
+    pub author: String,
+    pub rating: Rating,
+    pub note: Option<String>,
+    /// Where it comes from: `cli`, `review`, `import`, or the name of a trace source.
+    pub source: String,
+    /// ISO 8601.
+    #[schemars(with = "String")]
+    pub created_at: Timestamp,
+}
+
+/// Returns what people say together, given the newest rating of each: what more of them say, neutral where as many say
+/// the opposite, and nothing where nobody said anything.
+pub fn consensus(newest: impl IntoIterator<Item = Rating>) -> Option<Rating> {
+    let (mut positive, mut negative, mut any) = (0_u64, 0_u64, false);
+    for rating in newest {
+        any = true;
+        match rating {
+            Rating::Positive => positive += 1,
+            Rating::Negative => negative += 1,
+            Rating::Neutral => {}
+        }
+    }
+    any.then(|| match positive.cmp(&negative) {
+        std::cmp::Ordering::Greater => Rating::Positive,
+        std::cmp::Ordering::Less => Rating::Negative,
+        std::cmp::Ordering::Equal => Rating::Neutral,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(&[], None)]
+    #[case(&[Rating::Neutral], Some(Rating::Neutral))]
+    #[case(&[Rating::Positive, Rating::Neutral], Some(Rating::Positive))]
+    #[case(&[Rating::Positive, Rating::Negative], Some(Rating::Neutral))]
+    #[case(&[Rating::Negative, Rating::Positive, Rating::Negative], Some(Rating::Negative))]
+    fn most_people_are_right(#[case] ratings: &[Rating], #[case] expected: Option<Rating>) {
+        assert_eq!(consensus(ratings.iter().copied()), expected);
+    }
+
+    #[rstest]
+    #[case(Rating::Positive, true, false)]
+    #[case(Rating::Positive, false, true)]
+    #[case(Rating::Negative, true, true)]
+    #[case(Rating::Negative, false, false)]
+    #[case(Rating::Neutral, true, false)]
+    #[case(Rating::Neutral, false, false)]
+    fn a_contradiction_is_the_opposite(#[case] rating: Rating, #[case] passed: bool, #[case] expected: bool) {
+        assert_eq!(rating.contradicts(passed), expected);
+    }
+}

@@ -1,0 +1,150 @@
+//! What is asked of a store: one trait for each kind of thing that is kept.
+//!
+//! Whatever a method writes is written whole or not at all, and is on disk when it returns.
+
+use jiff::Timestamp;
+
+use super::Pending;
+use crate::feedback::Feedback;
+use crate::stored::{
+    AddedVersion, AgreementCounts, AgreementDay, AuthorRating, Contradiction, ContradictionFilter, EvalSummary,
+    EvalVersion, NewTrace, NewVersion, Put, Resolution, ReviewCandidate, StoredCase, StoredExecution, StoredRun,
+    StoredTrace, TraceFilter, TraceListed, VerdictPair,
+};
+
+/// Why the store did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StoreError {
+    /// A lower-case fragment; a database's password is not in it.
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// What a method of a store returns.
+pub type Stored<'s, T> = Pending<'s, Result<T, StoreError>>;
+
+/// Traces.
+pub trait TraceStore: Send + Sync {
+    /// Puts traces in, all of them together, and says what came of each, in order.
+    fn put_traces<'s>(&'s self, traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, Vec<Put>>;
+
+    fn trace<'s>(&'s self, id: &'s str) -> Stored<'s, Option<StoredTrace>>;
+
+    /// Returns what the source said, as it said it.
+    fn raw<'s>(&'s self, id: &'s str) -> Stored<'s, Option<Vec<u8>>>;
+
+    /// Returns ids that begin so, sorted, at most this many: people shorten ids.
+    fn trace_ids<'s>(&'s self, beginning: &'s str, limit: u64) -> Stored<'s, Vec<String>>;
+
+    /// Returns traces, the newest first.
+    fn list_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, Vec<TraceListed>>;
+
+    fn count_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, u64>;
+
+    /// Returns traces by their ids' order, those after this id, at most this many: how all of them are gone through.
+    fn read_traces<'s>(
+        &'s self,
+        filter: &'s TraceFilter,
+        after: Option<&'s str>,
+        limit: u64,
+    ) -> Stored<'s, Vec<StoredTrace>>;
+}
+
+/// Evals and what they said.
+pub trait EvalStore: Send + Sync {
+    /// Adds a version, unless the newest has the same code.
+    fn add_version<'s>(&'s self, version: &'s NewVersion) -> Stored<'s, AddedVersion>;
+
+    /// Returns all evals by name.
+    fn evals(&self) -> Stored<'_, Vec<EvalSummary>>;
+
+    /// Returns an eval's versions, the oldest first; none where there is no such eval.
+    fn versions<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<EvalVersion>>;
+
+    /// Returns traces that this version has not judged as they are now, by their ids' order, those after this id.
+    fn unjudged<'s>(
+        &'s self,
+        eval_id: &'s str,
+        version: u64,
+        filter: &'s TraceFilter,
+        after: Option<&'s str>,
+        limit: u64,
+    ) -> Stored<'s, Vec<StoredTrace>>;
+
+    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> Stored<'s, u64>;
+
+    /// Puts executions in; one of the same version for the same trace replaces the one before.
+    fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> Stored<'s, ()>;
+
+    /// Returns what a version said, by the traces' ids, those after this id.
+    fn executions<'s>(
+        &'s self,
+        eval_id: &'s str,
+        version: u64,
+        after: Option<&'s str>,
+        limit: u64,
+    ) -> Stored<'s, Vec<StoredExecution>>;
+
+    /// Returns what all evals said of a trace, by name and version.
+    fn executions_of_trace<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<StoredExecution>>;
+}
+
+/// What people said.
+pub trait FeedbackStore: Send + Sync {
+    /// Adds statements, and returns of each whether it is new: the same statement of the same author at the same time
+    /// is kept once. Refuses all when a trace is not there.
+    fn add_feedback<'s>(&'s self, feedback: &'s [Feedback]) -> Stored<'s, Vec<bool>>;
+
+    /// Returns all statements about a trace, the oldest first.
+    fn feedback_of<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<Feedback>>;
+
+    /// Returns statements, the newest first; of one author where one is given, and only what counts where asked.
+    fn list_feedback<'s>(
+        &'s self,
+        author: Option<&'s str>,
+        only_current: bool,
+        limit: Option<u64>,
+    ) -> Stored<'s, Vec<Feedback>>;
+
+    /// Returns each author's newest rating of each trace, by trace and author.
+    fn author_ratings(&self) -> Stored<'_, Vec<AuthorRating>>;
+
+    /// Returns traces that this author has not rated, with what the newest versions of evals say of them, by id.
+    fn review_candidates<'s>(&'s self, author: &'s str, filter: &'s TraceFilter) -> Stored<'s, Vec<ReviewCandidate>>;
+}
+
+/// Verdicts beside what people said.
+pub trait ComparisonStore: Send + Sync {
+    fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, AgreementCounts>;
+
+    /// Returns the same by the day on which the traces began, the oldest first.
+    fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, Vec<AgreementDay>>;
+
+    /// Returns contradictions of the newest versions, the newest first.
+    fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, Vec<Contradiction>>;
+
+    fn count_contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, u64>;
+
+    /// Notes what was decided about the contradiction of this eval's newest version on this trace; false where there is
+    /// none.
+    fn resolve<'s>(&'s self, eval_id: &'s str, trace_id: &'s str, resolution: &'s Resolution) -> Stored<'s, bool>;
+
+    /// Returns what two versions said of traces that both have judged, by the traces' ids.
+    fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> Stored<'s, Vec<VerdictPair>>;
+}
+
+/// Runs of eval files.
+pub trait RunStore: Send + Sync {
+    /// Puts a run in, or its numbers when it has ended.
+    fn put_run<'s>(&'s self, run: &'s StoredRun) -> Stored<'s, ()>;
+
+    /// Puts tries of cases in, with their traces.
+    fn put_cases<'s>(&'s self, cases: &'s [StoredCase], traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, ()>;
+
+    /// Returns runs, the newest first.
+    fn runs(&self, limit: u64) -> Stored<'_, Vec<StoredRun>>;
+
+    /// Returns a run's tries, in the order in which they ended.
+    fn cases_of_run<'s>(&'s self, run_id: &'s str) -> Stored<'s, Vec<StoredCase>>;
+}

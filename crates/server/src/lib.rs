@@ -1,0 +1,1 @@
+//! Takes what others send over HTTP.

@@ -1,0 +1,104 @@
+//! Spans of one trace, as far as they are known.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::kind::Kind;
+
+/// All that is known of a trace that comes in spans. This is also the raw payload that is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceParts {
+    /// The source's kind, by its name.
+    pub source: String,
+    pub trace_id: String,
+    /// By their ids.
+    pub spans: BTreeMap<String, Span>,
+    /// Log records that belong to the trace; each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<LogEvent>,
+}
+
+/// One piece of work.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    pub name: String,
+    /// What the source itself calls it, where its own words say more than attributes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Timestamp>,
+    /// By name; a structured value stays one.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub attributes: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<SpanEvent>,
+    /// Why it failed: of its status, or the source's own field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What went in and came out, where the source has fields of their own for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// Of the process that wrote it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub resource: Map<String, Value>,
+    /// The instrumentation that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+}
+
+/// What a span is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Model,
+    Tool,
+    Agent,
+    Other,
+}
+
+/// Something that happened during a span.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpanEvent {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub attributes: Map<String, Value>,
+}
+
+/// A log record that names a trace.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogEvent {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<String>,
+    pub event: SpanEvent,
+    #[serde(default)]
+    pub body: Value,
+}
+
+impl TraceParts {
+    pub fn new(kind: Kind, trace_id: impl Into<String>) -> Self {
+        Self { source: kind.name().to_owned(), trace_id: trace_id.into(), spans: BTreeMap::new(), logs: Vec::new() }
+    }
+
+    /// Takes in what another part knows of the same trace. A span that is known already is replaced: sources send one
+    /// again when it has ended.
+    pub fn merge(&mut self, other: Self) {
+        self.spans.extend(other.spans);
+        for log in other.logs {
+            if !self.logs.contains(&log) {
+                self.logs.push(log);
+            }
+        }
+    }
+}
