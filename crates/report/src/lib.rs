@@ -3,6 +3,7 @@
 //! Owns every form in which a run is shown or kept. It must never change what it shows, and treats every text
 //! that came from a model as hostile.
 
+mod agreement;
 mod atomic;
 mod console;
 mod coverage;
@@ -22,6 +23,7 @@ mod tools;
 mod traces;
 mod trials;
 
+pub use agreement::{agreement_text, contradictions_text, version_comparison_text};
 pub use atomic::replace_file;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
