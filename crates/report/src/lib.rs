@@ -20,6 +20,7 @@ mod result_file;
 mod style;
 mod terminal_text;
 mod tools;
+mod traces;
 mod trials;
 
 pub use agreement::{agreement_text, contradictions_text, version_comparison_text};
@@ -34,3 +35,4 @@ pub use result_file::ResultFileReporter;
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
+pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};
