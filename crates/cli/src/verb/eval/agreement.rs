@@ -67,7 +67,7 @@ async fn measure(args: &EvalAgreementArgs, settings: &Settings) -> Result<Agreem
     for eval in evals {
         measured.extend(measure_eval(&store, &eval, args.version, &settings.agreement).await?);
     }
-    let ratings = store.author_ratings().await.map_err(store_failure)?;
+    let ratings = store.common_ratings().await.map_err(store_failure)?;
     Ok(AgreementReport::new(measured, RaterAgreement::of(&ratings), settings.agreement))
 }
 
