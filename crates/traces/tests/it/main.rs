@@ -1,3 +1,11 @@
-//! What comes of real exports, and of broken ones.
+//! What comes of real exports, of servers, and of broken and hostile input.
 
 mod exports;
+mod fixture;
+mod langfuse;
+mod langfuse_api;
+mod langsmith;
+mod messages;
+mod properties;
+mod reading;
+mod tau_bench;
