@@ -6,3 +6,14 @@ mod hostile;
 mod joining;
 mod spans;
 mod vocabularies;
+//! What comes of real exports, of servers, and of broken and hostile input.
+
+mod exports;
+mod fixture;
+mod langfuse;
+mod langfuse_api;
+mod langsmith;
+mod messages;
+mod properties;
+mod reading;
+mod tau_bench;
