@@ -30,6 +30,8 @@ pub enum TestTool {
     ToolLibraries,
     /// A Python with Arrow, as data engines have it.
     Pyarrow,
+    /// A Python with OpenTelemetry's SDK and its exporter, as agents have it.
+    OpenTelemetry,
     /// A proxy that speaks the chat protocols of many providers, with models that only pretend.
     Litellm,
 }
@@ -61,6 +63,7 @@ impl TestTool {
             ),
             Self::ToolLibraries => ("the Python tool libraries", None, "tool-libraries/bin/python"),
             Self::Pyarrow => ("pyarrow", None, "arrow/bin/python"),
+            Self::OpenTelemetry => ("opentelemetry-sdk", None, "opentelemetry/bin/python"),
             Self::Litellm => ("litellm[proxy]", None, "python/bin/litellm"),
         };
         let path = folder().join(path);
