@@ -3,6 +3,7 @@
 mod comparison;
 mod eval;
 mod import;
+mod receive;
 mod run;
 mod shown;
 mod trace;
@@ -13,6 +14,7 @@ pub use comparison::{
 };
 pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution};
 pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
+pub use receive::{Change, ReceiveEvent, ReceiveTotals};
 pub use run::{StoredCase, StoredRun};
 pub use shown::{ShownTrace, TraceList};
 pub use trace::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};
