@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use karat_core::document::{Message, StepCall};
 use serde_json::Value;
 
+use super::open::{Open, Place};
 use super::step::Draft;
 use super::tree::Tree;
 use crate::chat::result_of;
@@ -43,38 +44,62 @@ pub(super) fn join_spans(tree: &Tree<'_>, drafts: &mut [Draft]) {
     }
     let step_of: HashMap<usize, usize> =
         drafts.iter().enumerate().flat_map(|(at, draft)| draft.spans.iter().map(move |span| (*span, at))).collect();
-    let mut ids: HashMap<String, (usize, usize)> = HashMap::new();
-    let mut open: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+    let mut ids: HashMap<String, Place> = HashMap::new();
     for (step, draft) in drafts.iter().enumerate() {
         for (at, call) in draft.calls.iter().enumerate() {
             if let Some(id) = &call.id {
                 ids.entry(id.clone()).or_insert((step, at));
             }
-            open.entry(call.name.clone()).or_default().push((step, at));
         }
     }
-    let mut done: HashSet<(usize, usize)> = HashSet::new();
-    let mut covered: HashSet<usize> = HashSet::new();
-    let mut apart: Vec<(usize, Execution)> = Vec::new();
+    let mut done: HashSet<Place> = HashSet::new();
+    let mut answered: HashMap<usize, Place> = HashMap::new();
+    let mut rest: Vec<(usize, Execution)> = Vec::new();
     for index in tree.of_role(Role::Tool) {
+        let execution = vocabulary::execution(&tree.spans[index]);
+        match execution.id.as_ref().and_then(|id| ids.get(id).copied()) {
+            Some(place) => {
+                done.insert(place);
+                answered.insert(index, place);
+                fill(&mut drafts[place.0].calls[place.1], &tree.spans[index], &execution);
+            }
+            None => rest.push((index, execution)),
+        }
+    }
+    if rest.is_empty() {
+        return;
+    }
+    let mut open = Open::of(drafts, |place| done.contains(place));
+    let mut covered: HashSet<usize> = HashSet::new();
+    for index in answered.keys() {
+        cover(tree, &mut covered, *index);
+    }
+    let mut apart: Vec<(usize, Execution)> = Vec::new();
+    for (index, execution) in rest {
         let span = &tree.spans[index];
-        let execution = vocabulary::execution(span);
-        let around = around(tree, &step_of, index);
-        let by_id = execution.id.as_ref().and_then(|id| ids.get(id).copied());
-        let place = by_id.or_else(|| by_name(drafts, &open, &done, span, &execution, around));
-        let Some(place) = place else {
-            apart.push((index, execution));
+        // A tool within one that a model called is how that one does its work.
+        let outer = tree.enclosing[index].filter(|outer| tree.roles[*outer] == Role::Tool);
+        if let Some(place) = outer.and_then(|outer| answered.get(&outer).copied()) {
+            answered.insert(index, place);
+            let call = &mut drafts[place.0].calls[place.1];
+            if call.name == execution.name {
+                fill(call, span, &execution);
+            }
             continue;
-        };
-        done.insert(place);
-        cover(tree, &mut covered, index);
-        fill(&mut drafts[place.0].calls[place.1], span, &execution);
-        if let Some(id) = &execution.id {
-            ids.entry(id.clone()).or_insert(place);
+        }
+        match open.take(drafts, span, &execution, around(tree, &step_of, index)) {
+            Some(place) => {
+                answered.insert(index, place);
+                cover(tree, &mut covered, index);
+                fill(&mut drafts[place.0].calls[place.1], span, &execution);
+                if let Some(id) = &execution.id {
+                    ids.entry(id.clone()).or_insert(place);
+                }
+            }
+            None => apart.push((index, execution)),
         }
     }
     for (index, execution) in apart {
-        // A tool within a tool is how that one does its work.
         let within = tree.enclosing[index].is_some_and(|outer| tree.roles[outer] == Role::Tool);
         if within || covered.contains(&index) {
             continue;
@@ -127,39 +152,6 @@ fn cover(tree: &Tree<'_>, covered: &mut HashSet<usize>, index: usize) {
 fn before(drafts: &[Draft], span: &Span) -> usize {
     let Some(start) = span.start else { return drafts.len() - 1 };
     drafts.iter().rposition(|draft| draft.start.is_some_and(|begun| begun <= start)).unwrap_or(0)
-}
-
-/// Finds the call that a tool's span must answer: not answered yet, of the same name, made before; with the same arguments
-/// and in the step around it if there is one.
-fn by_name(
-    drafts: &[Draft],
-    open: &HashMap<String, Vec<(usize, usize)>>,
-    done: &HashSet<(usize, usize)>,
-    span: &Span,
-    execution: &Execution,
-    around: Option<usize>,
-) -> Option<(usize, usize)> {
-    let candidates = open.get(&execution.name)?;
-    let mut best: Option<((bool, bool, bool), (usize, usize))> = None;
-    for place in candidates.iter().copied().filter(|place| !done.contains(place)) {
-        let (draft, call) = (&drafts[place.0], &drafts[place.0].calls[place.1]);
-        // With two ids that differ they are two.
-        if call.id.is_some() && execution.id.is_some() {
-            continue;
-        }
-        let made_before = match (draft.start, span.start) {
-            (Some(begun), Some(start)) => begun <= start,
-            _ => true,
-        };
-        let rank = (execution.arguments.as_ref() == Some(&call.arguments), around == Some(place.0), made_before);
-        if best.as_ref().is_none_or(|(known, _)| rank > *known) {
-            best = Some((rank, place));
-        }
-        if rank == (true, true, true) || rank == (true, false, true) && around.is_none() {
-            break;
-        }
-    }
-    best.map(|(_, place)| place)
 }
 
 /// Fills in what an execution knows; what is known already stays.

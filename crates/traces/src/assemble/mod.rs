@@ -6,6 +6,7 @@
 
 mod calls;
 mod fresh;
+mod open;
 mod outline;
 mod step;
 mod tree;

@@ -121,7 +121,6 @@ fn attributes(sent: Vec<KeyValue>) -> Map<String, Value> {
 
 fn any_value(sent: AnyValue) -> Value {
     match sent.value {
-        None => Value::Null,
         Some(Inner::StringValue(text)) => Value::String(text),
         Some(Inner::BoolValue(truth)) => Value::Bool(truth),
         Some(Inner::IntValue(number)) => number.into(),
@@ -130,7 +129,7 @@ fn any_value(sent: AnyValue) -> Value {
         Some(Inner::ArrayValue(list)) => Value::Array(list.values.into_iter().map(any_value).collect()),
         Some(Inner::KvlistValue(list)) => Value::Object(attributes(list.values)),
         Some(Inner::BytesValue(bytes)) => Value::String(STANDARD.encode(bytes)),
-        // Only in profiles, which have the table that it points into.
-        Some(Inner::StringValueStrindex(_)) => Value::Null,
+        // An index is only in profiles, which have the table that it points into.
+        None | Some(Inner::StringValueStrindex(_)) => Value::Null,
     }
 }
