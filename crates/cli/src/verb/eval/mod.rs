@@ -3,6 +3,7 @@
 mod batch;
 mod check;
 mod doctor;
+mod listening;
 mod new;
 mod progress;
 mod rows;
