@@ -34,6 +34,7 @@ mod selection;
 mod settings;
 mod snapshot;
 mod store;
+mod stored_eval;
 mod trace_filter;
 mod trace_id;
 mod traces;

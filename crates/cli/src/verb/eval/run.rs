@@ -25,6 +25,11 @@ use crate::settings::Settings;
 use crate::traces::{Origins, Traces};
 
 pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    if args.filter.is_narrow() {
+        return Err(
+            Failure::invalid("traces are chosen among those in the store").hint("--stored in place of --traces")
+        );
+    }
     let (functions, traces) = args.functions_and_traces(&environment.current_dir);
     if functions.is_empty() {
         return Err(Failure::invalid("no eval function is named").hint("karat eval run FILE|NAME --traces FILE"));
@@ -164,7 +169,7 @@ impl Hearer for Hearing<'_> {
 
     fn goes_on(&mut self) {
         if let Some(progress) = &mut self.progress {
-            progress.show(&self.tally, self.origins.read());
+            progress.show(self.tally.traces(), self.tally.counts(), self.origins.read());
         }
     }
 }
