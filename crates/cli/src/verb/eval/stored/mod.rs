@@ -61,7 +61,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     let preparing = async {
         let store = open_store(&settings).await?;
         let (traces, planned) = plan(&store, args, &filter, &settings).await?;
-        Ok((store, traces, planned))
+        Ok::<_, Failure>((store, traces, planned))
     };
     let (store, traces, planned) = runtime.block_on(preparing)?;
     let to_judge = planned.iter().map(|one| one.to_judge).sum();
