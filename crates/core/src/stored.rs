@@ -3,7 +3,9 @@
 mod comparison;
 mod eval;
 mod eval_report;
+mod import;
 mod run;
+mod shown;
 mod trace;
 
 pub use comparison::{
@@ -15,5 +17,7 @@ pub use eval_report::{
     EvalAdded, EvalHistory, EvalList, EvalShown, EvalsAdded, PastVersion, StoredEvalRun, StoredEvalRunSummary,
     StoredEvalSummary,
 };
+pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
 pub use run::{StoredCase, StoredRun};
+pub use shown::{ShownTrace, TraceList};
 pub use trace::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};

@@ -48,6 +48,7 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
                 guest_hash: version.guest_hash,
             });
         }
+        store.close().await;
         Ok::<_, Failure>(EvalsAdded { evals })
     };
     let report = runtime_that_ends()?.block_on(adding)?;

@@ -21,6 +21,7 @@ pub(crate) fn run(args: &EvalHistoryArgs, environment: &Environment, printer: &P
         let eval = find_eval(&store, &args.name).await?;
         let versions = versions_of(&store, &eval).await?;
         let counts = store.version_counts(&eval.eval_id).await.map_err(store_failure)?;
+        store.close().await;
         Ok::<_, Failure>(EvalHistory::new(&eval.eval_id, &versions, &counts))
     };
     let history = runtime_that_ends()?.block_on(reading)?;

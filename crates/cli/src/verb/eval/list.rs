@@ -16,7 +16,12 @@ use crate::stored_eval::ADD_ONE;
 
 pub(crate) fn run(args: &EvalListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
-    let listing = async { open_store(&settings).await?.evals().await.map_err(store_failure) };
+    let listing = async {
+        let store = open_store(&settings).await?;
+        let evals = store.evals().await.map_err(store_failure)?;
+        store.close().await;
+        Ok::<_, Failure>(evals)
+    };
     let list = EvalList { evals: runtime_that_ends()?.block_on(listing)? };
     match args.format {
         OutputFormat::Json => super::print_json(&list, printer)?,

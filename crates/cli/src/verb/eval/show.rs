@@ -22,6 +22,7 @@ pub(crate) fn run(args: &EvalShowArgs, environment: &Environment, printer: &Prin
         let versions = versions_of(&store, &eval).await?;
         let version = version_among(&versions, args.version)?;
         let counts = store.version_counts(&eval.eval_id).await.map_err(store_failure)?;
+        store.close().await;
         Ok::<_, Failure>(EvalShown::new(version, &versions, &counts))
     };
     let shown = runtime_that_ends()?.block_on(reading)?;

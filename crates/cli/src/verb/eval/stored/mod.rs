@@ -96,7 +96,8 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
         progress.end(printer);
     }
     judging.summary.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let Judging { mut rows, summary, .. } = judging;
+    let Judging { mut rows, summary, store, .. } = judging;
+    runtime.block_on(store.close());
     // The reader of traces may be under way still.
     runtime.shutdown_background();
     finish(ended, &mut rows, &summary, args.format, printer)
