@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod contradictions;
 mod coverage;
 mod eval;
 mod forge;
@@ -12,9 +13,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::contradictions::{
+    ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
+};
 pub(crate) use self::eval::{
-    EvalAction, EvalAddArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalDoctorArgs, EvalHistoryArgs, EvalListArgs,
-    EvalNewArgs, EvalRunArgs, EvalShowArgs, EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
+    EvalAction, EvalAddArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs,
+    EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRunArgs, EvalShowArgs, EvalTestArgs, InputFormat,
+    IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::forge::{DrafterName, ForgeArgs, ForgeTier};
 pub(crate) use self::overlap::{
@@ -86,6 +91,8 @@ pub(crate) enum Verb {
     Regress(RegressArgs),
     /// Judge traces with Python functions, in a sandbox
     Eval(EvalArgs),
+    /// Show verdicts that people disagree with, and settle them
+    Contradictions(ContradictionsArgs),
     /// Draft golden and labeled cases for a tool, for a person to approve
     Forge(Box<ForgeArgs>),
     /// Write a first configuration and a first eval file
@@ -197,6 +204,10 @@ pub(crate) struct ConfigArgs {
     /// Where traces, evals, verdicts, feedback and runs are kept: a file, or postgres://… [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
+    /// When verdicts that people disagree with are too many, as JSON: accuracy, contradictionRate, errorRate, atLeast
+    /// [default: 0.8, 0.15, 0.1 and 20]
+    #[arg(long, value_name = "JSON")]
+    pub(crate) agreement: Option<String>,
     /// What eval functions may use, as JSON: {"timeMs": …, "memoryMb": …} [default: 5000 and 50, which are the most]
     #[arg(long, value_name = "JSON")]
     pub(crate) eval_limits: Option<String>,
@@ -426,6 +437,14 @@ pub(crate) enum SchemaName {
     EvalShow,
     /// What 'karat eval history --format json' prints
     EvalHistory,
+    /// What 'karat eval agreement --format json' prints
+    EvalAgreement,
+    /// What 'karat eval compare --format json' prints
+    EvalCompare,
+    /// What 'karat contradictions --format json' prints
+    Contradictions,
+    /// What 'karat contradictions resolve --format json' prints
+    ContradictionsResolve,
     /// What 'karat forge --format json' prints
     Forge,
 }

@@ -92,6 +92,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
+        Verb::Contradictions(args) => verb::contradictions::run(args, environment, printer),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),

@@ -59,9 +59,12 @@ impl FeedbackStore for Store {
         })
     }
 
-    fn author_ratings(&self) -> Stored<'_, Vec<AuthorRating>> {
+    fn common_ratings(&self) -> Stored<'_, Vec<AuthorRating>> {
         Box::pin(async move {
-            let text = format!("select f.trace_id, f.author, f.rating from feedback f where {NEWEST} order by 1, 2");
+            let text = format!(
+                "select f.trace_id, f.author, f.rating from feedback f where f.trace_id in (select trace_id \
+                 from feedback group by trace_id having min(author) <> max(author)) and {NEWEST} order by 1, 2"
+            );
             let rating =
                 |mut row: Row| Ok(AuthorRating { trace_id: row.text()?, author: row.text()?, rating: row.rating()? });
             self.database.rows(Statement::new(text)).await?.into_iter().map(rating).collect()

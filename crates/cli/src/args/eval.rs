@@ -1,5 +1,6 @@
 //! What can be said to `karat eval`.
 
+mod agreement;
 mod batch;
 mod check;
 mod doctor;
@@ -9,6 +10,7 @@ mod stored;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::agreement::{EvalAgreementArgs, EvalCompareArgs};
 pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
@@ -40,6 +42,10 @@ pub(crate) enum EvalAction {
     Show(EvalShowArgs),
     /// Show an eval's versions: when and why they were made, what changed, what they said
     History(EvalHistoryArgs),
+    /// Measure how far stored verdicts agree with what people said
+    Agreement(EvalAgreementArgs),
+    /// Show which verdicts changed between two versions, and whether for the better
+    Compare(EvalCompareArgs),
     /// Judge traces for another program: JSON lines or Arrow on stdin, rows of the same on stdout
     Batch(EvalBatchArgs),
     /// Show the Python that runs eval functions, and try whether the sandbox holds

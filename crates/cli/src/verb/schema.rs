@@ -1,6 +1,7 @@
 //! `karat schema`: the formats that people and programs write, as JSON Schemas.
 
 use karat_agents::{ChatScript, Script};
+use karat_core::agreement::{AgreementReport, ContradictionList, ResolvedContradiction, VersionComparison};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
@@ -54,6 +55,10 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::EvalShow => schema_for!(EvalShown),
         SchemaName::EvalHistory => schema_for!(EvalHistory),
         SchemaName::EvalTest => schema_for!(EvalTestReport),
+        SchemaName::EvalAgreement => schema_for!(AgreementReport),
+        SchemaName::EvalCompare => schema_for!(VersionComparison),
+        SchemaName::Contradictions => schema_for!(ContradictionList),
+        SchemaName::ContradictionsResolve => schema_for!(ResolvedContradiction),
         SchemaName::Forge => schema_for!(ForgeReport),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;

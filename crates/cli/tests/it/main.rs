@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod agreement;
+mod agreement_tau_bench;
 mod architecture;
 mod check;
 mod check_tools;
 #[cfg(target_os = "linux")]
 mod command;
 mod conformance;
+mod contradictions;
 mod coverage;
 mod diff;
 mod dotenv;
@@ -46,6 +49,7 @@ mod run;
 mod run_store;
 mod secrets;
 mod selection;
+mod stored;
 mod support;
 mod tls;
 #[cfg(unix)]

@@ -110,8 +110,8 @@ pub trait FeedbackStore: Send + Sync {
         limit: Option<u64>,
     ) -> Stored<'s, Vec<Feedback>>;
 
-    /// Returns each author's newest rating of each trace, by trace and author.
-    fn author_ratings(&self) -> Stored<'_, Vec<AuthorRating>>;
+    /// Returns each author's newest rating of each trace that several people rated, by trace and author.
+    fn common_ratings(&self) -> Stored<'_, Vec<AuthorRating>>;
 
     /// Returns traces that this author has not rated, with what the newest versions of evals say of them, by id.
     fn review_candidates<'s>(&'s self, author: &'s str, filter: &'s TraceFilter) -> Stored<'s, Vec<ReviewCandidate>>;

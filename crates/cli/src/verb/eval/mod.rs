@@ -1,8 +1,10 @@
 //! `karat eval`: Python functions that judge traces.
 
 mod add;
+mod agreement;
 mod batch;
 mod check;
+mod compare;
 mod doctor;
 mod history;
 mod list;
@@ -35,6 +37,8 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::History(args) => history::run(&args, environment, printer),
         EvalAction::New(args) => new::run(&args, environment, printer),
         EvalAction::Test(args) => test::run(&args, environment, printer),
+        EvalAction::Agreement(args) => agreement::run(&args, environment, printer),
+        EvalAction::Compare(args) => compare::run(&args, environment, printer),
         EvalAction::Batch(args) => batch::run(&args, environment, printer),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),

@@ -62,8 +62,8 @@ async fn nobody_rates_what_is_not_there(Case { store, .. }: Case<'_>) {
 }
 
 async fn the_newest_of_each_author_counts(Case { store, .. }: Case<'_>) {
-    traces(store, &["a"]).await;
-    add(store, &[says("ann", "a", Rating::Positive, 5)]).await;
+    traces(store, &["a", "b"]).await;
+    add(store, &[says("ann", "a", Rating::Positive, 5), says("ann", "b", Rating::Positive, 5)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Positive));
     add(store, &[says("ann", "a", Rating::Negative, 4)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Positive), "said before, and heard of later");
@@ -79,7 +79,7 @@ async fn the_newest_of_each_author_counts(Case { store, .. }: Case<'_>) {
         author: author.to_owned(),
         rating,
     });
-    assert_eq!(store.author_ratings().await.expect("ratings"), expected);
+    assert_eq!(store.common_ratings().await.expect("ratings"), expected, "nobody else rated b");
     assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 5, "nothing is forgotten");
 }
 
