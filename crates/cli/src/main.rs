@@ -19,6 +19,7 @@ mod functions;
 mod ingest;
 mod interrupt;
 mod judge;
+mod kept_run;
 mod live;
 mod load;
 mod lock;

@@ -2,6 +2,7 @@
 
 mod comparison;
 mod eval;
+mod eval_report;
 mod import;
 mod receive;
 mod run;
@@ -12,7 +13,11 @@ pub use comparison::{
     AgreementCounts, AgreementDay, AuthorRating, Contradiction, ContradictionFilter, Resolution, ResolutionKind,
     ReviewCandidate, VerdictPair,
 };
-pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution};
+pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, VersionCounts};
+pub use eval_report::{
+    EvalAdded, EvalHistory, EvalList, EvalShown, EvalsAdded, PastVersion, StoredEvalRun, StoredEvalRunSummary,
+    StoredEvalSummary,
+};
 pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
 pub use receive::{Change, ReceiveEvent, ReceiveTotals};
 pub use run::{StoredCase, StoredRun};
