@@ -53,6 +53,7 @@ fn schemas_are_fresh() {
         "trace-import",
         "trace-list",
         "trace-show",
+        "trace-receive",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -98,6 +99,7 @@ fn the_command_line_reference_is_fresh() {
         "trace import",
         "trace list",
         "trace show",
+        "trace receive",
         "init",
         "schema",
         "completions",
