@@ -17,8 +17,9 @@ pub(crate) use self::contradictions::{
     ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
 };
 pub(crate) use self::eval::{
-    EvalAction, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs, EvalDoctorArgs,
-    EvalNewArgs, EvalRunArgs, EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
+    EvalAction, EvalAddArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs,
+    EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRunArgs, EvalShowArgs, EvalTestArgs, InputFormat,
+    IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::forge::{DrafterName, ForgeArgs, ForgeTier};
 pub(crate) use self::overlap::{
@@ -284,6 +285,9 @@ pub(crate) struct RunArgs {
     /// Write a report too: junit, markdown or github, to a file or to - (repeatable)
     #[arg(long, value_name = "KIND=PATH")]
     pub(crate) report: Vec<String>,
+    /// Do not keep the run and its traces in the store
+    #[arg(long)]
+    pub(crate) no_store: bool,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
@@ -421,8 +425,18 @@ pub(crate) enum SchemaName {
     EvalExecution,
     /// What 'karat eval run --format json' prints
     EvalRun,
+    /// What 'karat eval run --stored --format json' prints
+    EvalRunStored,
     /// What 'karat eval test --format json' prints
     EvalTest,
+    /// What 'karat eval add --format json' prints
+    EvalAdd,
+    /// What 'karat eval list --format json' prints
+    EvalList,
+    /// What 'karat eval show --format json' prints
+    EvalShow,
+    /// What 'karat eval history --format json' prints
+    EvalHistory,
     /// What 'karat eval agreement --format json' prints
     EvalAgreement,
     /// What 'karat eval compare --format json' prints

@@ -18,6 +18,7 @@ mod forge_model;
 mod functions;
 mod interrupt;
 mod judge;
+mod kept_run;
 mod live;
 mod load;
 mod lock;

@@ -2,6 +2,7 @@
 
 mod comparison;
 mod eval;
+mod eval_report;
 mod import;
 mod run;
 mod shown;
@@ -11,7 +12,11 @@ pub use comparison::{
     AgreementCounts, AgreementDay, AuthorRating, Contradiction, ContradictionFilter, Resolution, ResolutionKind,
     ReviewCandidate, VerdictPair,
 };
-pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution};
+pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, VersionCounts};
+pub use eval_report::{
+    EvalAdded, EvalHistory, EvalList, EvalShown, EvalsAdded, PastVersion, StoredEvalRun, StoredEvalRunSummary,
+    StoredEvalSummary,
+};
 pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
 pub use run::{StoredCase, StoredRun};
 pub use shown::{ShownTrace, TraceList};

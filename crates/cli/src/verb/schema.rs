@@ -11,6 +11,7 @@ use karat_core::overlap::OverlapMapSchema;
 use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
+use karat_core::stored::{EvalHistory, EvalList, EvalShown, EvalsAdded, StoredEvalRun};
 use karat_core::tool_list::ToolList;
 use schemars::{Schema, schema_for};
 
@@ -48,6 +49,11 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::EvalCases => schema_for!(FunctionCaseSchema),
         SchemaName::EvalExecution => schema_for!(Execution),
         SchemaName::EvalRun => schema_for!(EvalRun),
+        SchemaName::EvalRunStored => schema_for!(StoredEvalRun),
+        SchemaName::EvalAdd => schema_for!(EvalsAdded),
+        SchemaName::EvalList => schema_for!(EvalList),
+        SchemaName::EvalShow => schema_for!(EvalShown),
+        SchemaName::EvalHistory => schema_for!(EvalHistory),
         SchemaName::EvalTest => schema_for!(EvalTestReport),
         SchemaName::EvalAgreement => schema_for!(AgreementReport),
         SchemaName::EvalCompare => schema_for!(VersionComparison),
