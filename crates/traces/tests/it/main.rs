@@ -1,4 +1,4 @@
-//! What comes of real exports, of each vocabulary and kind of source, of servers, and of what is broken.
+//! What comes of real exports, of each vocabulary, of servers, and of broken and hostile input.
 
 mod exports;
 mod fixture;
