@@ -1,6 +1,11 @@
 //! What people said of traces.
 
+mod cells;
+mod file;
+
 use std::fmt;
+
+pub use self::file::{FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -48,13 +53,33 @@ impl fmt::Display for Rating {
 pub struct Feedback {
     pub trace_id: String,
     pub author: String,
-    pub rating: Rating,
+    /// Null: the author takes back what they said before, and has said nothing.
+    pub rating: Option<Rating>,
     pub note: Option<String>,
     /// Where it comes from: `cli`, `review`, `import`, or the name of a trace source.
     pub source: String,
     /// ISO 8601.
     #[schemars(with = "String")]
     pub created_at: Timestamp,
+}
+
+/// What tables say where an author takes a rating back.
+pub const RETRACTED: &str = "retracted";
+
+impl Feedback {
+    /// Returns the rating's name, or the word for one that is taken back.
+    pub fn word(&self) -> &'static str {
+        self.rating.map_or(RETRACTED, Rating::name)
+    }
+
+    /// Tells whether this says nothing new to somebody who knows the author's newest statement on the trace: the same
+    /// rating, and the same note or none.
+    pub fn repeats(&self, newest: Option<&Feedback>) -> bool {
+        match newest {
+            Some(newest) => self.rating == newest.rating && (self.note.is_none() || self.note == newest.note),
+            None => self.rating.is_none(),
+        }
+    }
 }
 
 /// Returns what people say together, given the newest rating of each: what more of them say, neutral where as many say
