@@ -6,6 +6,7 @@ mod forge;
 mod overlap;
 mod regress;
 mod tools;
+mod trace_filter;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ pub(crate) use self::regress::{
 };
 use crate::recordings::Replay;
 
+pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 

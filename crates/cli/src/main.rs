@@ -34,6 +34,8 @@ mod selection;
 mod settings;
 mod snapshot;
 mod store;
+mod trace_filter;
+mod trace_id;
 mod traces;
 mod variables;
 mod verb;

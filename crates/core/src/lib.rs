@@ -2,6 +2,7 @@
 //!
 //! Nothing here touches files, the network, the clock, the environment or an async runtime.
 
+pub mod agreement;
 pub mod answers;
 pub mod assertion;
 pub mod canonical;

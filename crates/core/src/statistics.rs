@@ -7,7 +7,7 @@
 pub const SIGNIFICANCE: f64 = 0.05;
 
 /// The normal distribution's quantile for 95 % in the middle.
-const Z_95: f64 = 1.959_963_984_540_054;
+pub(crate) const Z_95: f64 = 1.959_963_984_540_054;
 
 /// What counts as equally likely, since weights that should be equal differ in their last bits.
 const TOLERANCE: f64 = 1e-7;
@@ -140,7 +140,7 @@ pub fn percentile(values: &[u64], percent: u8) -> Option<u64> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of tries are far below 2^52")]
-fn number(count: usize) -> f64 {
+pub(crate) fn number(count: usize) -> f64 {
     count as f64
 }
 

@@ -1,0 +1,63 @@
+//! Which stored traces are meant, for every verb that takes some of them.
+
+use clap::{Args, ValueEnum};
+use karat_core::feedback::Rating;
+
+/// Which traces of the store; what is given narrows each other.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Which traces (these narrow each other)")]
+pub(crate) struct TraceFilterArgs {
+    /// Traces that began then or later: 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago; UTC where no zone is said
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Traces that began before then
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Traces that called this tool (repeatable: all of them)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Vec<String>,
+    /// Traces of this model
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Traces of this session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Traces from this kind of source (repeatable: any of them): karat, otlp, langfuse, run, …
+    #[arg(long, value_name = "KIND")]
+    pub(crate) source: Vec<String>,
+    /// Traces in which something failed
+    #[arg(long, conflicts_with = "no_errors")]
+    pub(crate) errors: bool,
+    /// Traces in which nothing failed
+    #[arg(long)]
+    pub(crate) no_errors: bool,
+    /// Traces that people together find so
+    #[arg(long, value_name = "RATING", conflicts_with = "unrated")]
+    pub(crate) rating: Option<RatingName>,
+    /// Traces that somebody rated
+    #[arg(long, conflicts_with = "unrated")]
+    pub(crate) rated: bool,
+    /// Traces that nobody rated
+    #[arg(long)]
+    pub(crate) unrated: bool,
+    /// Traces whose name, or the beginning of whose first message or last answer, holds this text
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) search: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RatingName {
+    Positive,
+    Negative,
+    Neutral,
+}
+
+impl From<RatingName> for Rating {
+    fn from(name: RatingName) -> Self {
+        match name {
+            RatingName::Positive => Rating::Positive,
+            RatingName::Negative => Rating::Negative,
+            RatingName::Neutral => Rating::Neutral,
+        }
+    }
+}

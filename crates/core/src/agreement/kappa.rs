@@ -1,0 +1,120 @@
+//! Cohen's kappa: how much two sides agree beyond what chance would give.
+
+use super::estimate::{Estimate, number};
+
+/// Returns Cohen's kappa of a table of counts, with the interval that its asymptotic standard error gives (Fleiss, Cohen
+/// and Everitt 1969); none where there is nothing, or where both sides said one and the same of everything.
+pub fn cohen_kappa<const K: usize>(table: &[[u64; K]; K]) -> Option<Estimate> {
+    let total: u64 = table.iter().flatten().sum();
+    let rows: [u64; K] = std::array::from_fn(|row| table[row].iter().sum());
+    let columns: [u64; K] = std::array::from_fn(|column| table.iter().map(|row| row[column]).sum());
+    // In whole numbers, so that it is known exactly when chance agrees always.
+    let by_chance: u128 = rows.iter().zip(columns).map(|(row, column)| u128::from(*row) * u128::from(column)).sum();
+    if by_chance == u128::from(total) * u128::from(total) {
+        return None;
+    }
+    let all = number(total);
+    let share = |count: u64| number(count) / all;
+    let observed = share((0..K).map(|index| table[index][index]).sum());
+    let expected: f64 = rows.iter().zip(columns).map(|(row, column)| share(*row) * share(column)).sum();
+    let (missed, possible) = (1.0 - observed, 1.0 - expected);
+    let value = 1.0 - missed / possible;
+    if observed >= 1.0 {
+        // Rounding would leave a trace of an error that is none.
+        return Some(Estimate::coefficient(value, 0.0));
+    }
+    let mut spread = 0.0;
+    for (row, cells) in table.iter().enumerate() {
+        for (column, cell) in cells.iter().enumerate() {
+            // What a case in this cell does to both margins: its row is counted on the other side, and the reverse.
+            let margins = share(columns[row]) + share(rows[column]);
+            let pull = if row == column { possible - margins * missed } else { margins * missed };
+            spread += share(*cell) * (pull * pull);
+        }
+    }
+    let centre = observed * expected - 2.0 * expected + observed;
+    let variance = (spread - centre * centre).max(0.0) / (all * possible * possible * possible * possible);
+    Some(Estimate::coefficient(value, variance.sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::statistics::Z_95;
+
+    #[track_caller]
+    fn close(found: f64, expected: f64, tolerance: f64) {
+        assert!((found - expected).abs() < tolerance, "{found} is not {expected}");
+    }
+
+    /// Fleiss, Levin and Paik, table 18.1: 100 diagnoses by two raters.
+    #[test]
+    fn diagnoses_of_two_raters() {
+        let kappa = cohen_kappa(&[[75, 1, 4], [5, 4, 1], [0, 0, 10]]).expect("a table");
+        close(kappa.value, 0.676, 5e-4);
+        close((kappa.value - kappa.low) / Z_95, 0.088, 1e-3);
+        close(kappa.high - kappa.value, kappa.value - kappa.low, 1e-12);
+    }
+
+    #[test]
+    fn grants_of_two_readers() {
+        let kappa = cohen_kappa(&[[20, 5], [10, 15]]).expect("a table");
+        close(kappa.value, 0.4, 1e-12);
+    }
+
+    #[test]
+    fn chance_explains_what_is_always_the_same() {
+        assert_eq!(cohen_kappa(&[[0, 0], [0, 0]]), None);
+        assert_eq!(cohen_kappa(&[[9, 0], [0, 0]]), None);
+        // One side says always the same, the other does not: nothing beyond chance.
+        assert_eq!(cohen_kappa(&[[9, 4], [0, 0]]).expect("a table").value.to_bits(), 0.0_f64.to_bits());
+        let perfect = cohen_kappa(&[[5, 0], [0, 6]]).expect("a table");
+        assert_eq!(perfect, Estimate { value: 1.0, low: 1.0, high: 1.0 });
+    }
+
+    /// Returns kappa of shares that need not be counts.
+    fn plain(shares: &[f64; 4]) -> f64 {
+        let [a, b, c, d] = *shares;
+        let expected = (a + b) * (a + c) + (c + d) * (b + d);
+        (a + d - expected) / (1.0 - expected)
+    }
+
+    proptest! {
+        /// The standard error is the delta method's: the slopes of kappa, measured, under a multinomial.
+        #[test]
+        fn the_standard_error_is_that_of_the_slopes(cells in prop::array::uniform4(5_u64..400)) {
+            let [a, b, c, d] = cells;
+            let total: u64 = cells.iter().sum();
+            let shares = cells.map(|cell| number(cell) / number(total));
+            let step = 1e-5;
+            let slopes: [f64; 4] = std::array::from_fn(|index| {
+                let (mut up, mut down) = (shares, shares);
+                up[index] += step;
+                down[index] -= step;
+                (plain(&up) - plain(&down)) / (2.0 * step)
+            });
+            let mean: f64 = shares.iter().zip(slopes).map(|(share, slope)| share * slope).sum();
+            let square: f64 = shares.iter().zip(slopes).map(|(share, slope)| share * slope * slope).sum();
+            let error = ((square - mean * mean) / number(total)).sqrt();
+            let kappa = cohen_kappa(&[[a, b], [c, d]]).expect("a table");
+            prop_assert!((kappa.value - plain(&shares)).abs() < 1e-9);
+            let expected = Estimate::coefficient(kappa.value, error);
+            prop_assert!((kappa.low - expected.low).abs() < 1e-5, "{kappa:?} {expected:?}");
+            prop_assert!((kappa.high - expected.high).abs() < 1e-5, "{kappa:?} {expected:?}");
+        }
+
+        #[test]
+        fn kappa_knows_no_side(table in prop::array::uniform3(prop::array::uniform3(0_u64..300))) {
+            let turned: [[u64; 3]; 3] = std::array::from_fn(|row| std::array::from_fn(|column| table[column][row]));
+            match (cohen_kappa(&table), cohen_kappa(&turned)) {
+                (Some(one), Some(other)) => {
+                    prop_assert!((one.value - other.value).abs() < 1e-9 && (one.low - other.low).abs() < 1e-9);
+                    prop_assert!((-1.0..=1.0).contains(&one.value));
+                }
+                (one, other) => prop_assert_eq!(one, other),
+            }
+        }
+    }
+}
