@@ -2,9 +2,11 @@
 
 mod coverage;
 mod eval;
+mod feedback;
 mod forge;
 mod overlap;
 mod regress;
+mod review;
 mod tools;
 mod trace_filter;
 
@@ -16,6 +18,10 @@ pub(crate) use self::eval::{
     EvalAction, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalDoctorArgs, EvalNewArgs, EvalRunArgs, EvalTestArgs,
     InputFormat, IsolationName, LimitArgs, RowFormat,
 };
+pub(crate) use self::feedback::{
+    FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
+    FeedbackListFormat, FeedbackRetractArgs,
+};
 pub(crate) use self::forge::{DrafterName, ForgeArgs, ForgeTier};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
@@ -23,6 +29,7 @@ pub(crate) use self::overlap::{
 pub(crate) use self::regress::{
     ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
+pub(crate) use self::review::ReviewArgs;
 use crate::recordings::Replay;
 
 pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
@@ -86,6 +93,10 @@ pub(crate) enum Verb {
     Regress(RegressArgs),
     /// Judge traces with Python functions, in a sandbox
     Eval(EvalArgs),
+    /// Say what you think of traces, and see what people said
+    Feedback(FeedbackArgs),
+    /// Rate traces one after the other at the terminal, the most informative first
+    Review(ReviewArgs),
     /// Draft golden and labeled cases for a tool, for a person to approve
     Forge(Box<ForgeArgs>),
     /// Write a first configuration and a first eval file
@@ -415,6 +426,14 @@ pub(crate) enum SchemaName {
     EvalTest,
     /// What 'karat forge --format json' prints
     Forge,
+    /// Statements of people: a line of 'karat feedback list --format jsonl'
+    Feedback,
+    /// What 'karat feedback add --format json' prints
+    FeedbackAdd,
+    /// What 'karat feedback import --format json' prints
+    FeedbackImport,
+    /// What 'karat feedback list --format json' prints
+    FeedbackList,
 }
 
 #[derive(Debug, Args)]

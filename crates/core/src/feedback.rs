@@ -3,11 +3,12 @@
 mod cells;
 mod file;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub use self::file::{FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +73,13 @@ impl Feedback {
         self.rating.map_or(RETRACTED, Rating::name)
     }
 
+    /// Returns when something is said now, so that it is newer than what the author said before: clocks are coarse, and
+    /// are set back.
+    pub fn time_after(before: Option<&Feedback>, now: Timestamp) -> Timestamp {
+        let next = |before: &Feedback| before.created_at.saturating_add(SignedDuration::from_micros(1)).ok();
+        before.and_then(next).map_or(now, |next| next.max(now))
+    }
+
     /// Tells whether this says nothing new to somebody who knows the author's newest statement on the trace: the same
     /// rating, and the same note or none.
     pub fn repeats(&self, newest: Option<&Feedback>) -> bool {
@@ -99,6 +107,15 @@ pub fn consensus(newest: impl IntoIterator<Item = Rating>) -> Option<Rating> {
         std::cmp::Ordering::Less => Rating::Negative,
         std::cmp::Ordering::Equal => Rating::Neutral,
     })
+}
+
+/// Returns what people say together of a trace, and how many they are, given all statements on it, the oldest first.
+pub fn consensus_of(statements: &[Feedback]) -> (Option<Rating>, u64) {
+    let newest: BTreeMap<&str, Option<Rating>> =
+        statements.iter().map(|feedback| (feedback.author.as_str(), feedback.rating)).collect();
+    let ratings: Vec<Rating> = newest.into_values().flatten().collect();
+    let count = ratings.len() as u64;
+    (consensus(ratings), count)
 }
 
 #[cfg(test)]

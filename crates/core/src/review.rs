@@ -91,12 +91,13 @@ pub struct Sitting {
     queue: Vec<ReviewCandidate>,
     /// Of the first traces of the queue.
     decisions: Vec<Decision>,
+    beyond: usize,
 }
 
 impl Sitting {
-    /// Begins with these traces, in this order.
-    pub fn new(queue: Vec<ReviewCandidate>) -> Self {
-        Self { queue, decisions: Vec::new() }
+    /// Begins with these traces, in this order; so many more are left for another time.
+    pub fn new(queue: Vec<ReviewCandidate>, beyond: usize) -> Self {
+        Self { queue, decisions: Vec::new(), beyond }
     }
 
     /// Returns the trace that waits for a decision; none when all are decided.
@@ -145,9 +146,9 @@ impl Sitting {
         self.decisions.len() - self.count(Decision::Skipped)
     }
 
-    /// Returns how many wait for a decision.
+    /// Returns how many wait for a decision, in this sitting or another one.
     pub fn left(&self) -> usize {
-        self.len() - self.decisions.len()
+        self.len() - self.decisions.len() + self.beyond
     }
 }
 
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_decision_can_be_taken_back_to_the_first() {
-        let mut sitting = Sitting::new(vec![candidate("a", (0, 0, 0), None), candidate("b", (0, 0, 0), None)]);
+        let mut sitting = Sitting::new(vec![candidate("a", (0, 0, 0), None), candidate("b", (0, 0, 0), None)], 0);
         assert_eq!((sitting.number(), sitting.last()), (1, None));
         sitting.decide(Decision::Rated(Rating::Negative));
         sitting.decide(Decision::Skipped);

@@ -4,6 +4,7 @@ use karat_agents::{ChatScript, Script};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
+use karat_core::feedback::Feedback;
 use karat_core::judgement::{EvalRun, EvalTestReport, Execution, FunctionCaseSchema};
 use karat_core::lock::{ToolsDiff, ToolsLock};
 use karat_core::overlap::OverlapMapSchema;
@@ -19,6 +20,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::check::CheckReport;
 use crate::verb::eval::{DoctorReport, EvalCheckReport};
+use crate::verb::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::verb::forge::ForgeReport;
 use crate::verb::overlap::{ListReport, SuggestionReport};
 use crate::verb::regress::RegressReport;
@@ -49,6 +51,10 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::EvalRun => schema_for!(EvalRun),
         SchemaName::EvalTest => schema_for!(EvalTestReport),
         SchemaName::Forge => schema_for!(ForgeReport),
+        SchemaName::Feedback => schema_for!(Feedback),
+        SchemaName::FeedbackAdd => schema_for!(FeedbackChange),
+        SchemaName::FeedbackImport => schema_for!(FeedbackImportReport),
+        SchemaName::FeedbackList => schema_for!(FeedbackList),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -50,6 +50,7 @@ pub struct FeedbackFile {
     pub problems: Vec<RowProblem>,
     /// How many rows say the same as a row before.
     pub repeated: u64,
+    pub rows: u64,
 }
 
 /// One row of a file.
@@ -124,7 +125,7 @@ struct Field<'t> {
 impl FeedbackFile {
     /// Reads a file's text, or says why no row of it can be read: a header that is wrong makes all rows wrong.
     pub fn read(text: &str, reading: FeedbackReading<'_>) -> Result<Self, Vec<RowProblem>> {
-        let mut reader = Reader { reading, file: Self::default(), seen: HashMap::new(), rows: 0 };
+        let mut reader = Reader { reading, file: Self::default(), seen: HashMap::new() };
         match reading.format {
             FeedbackFormat::Csv => reader.table(text)?,
             FeedbackFormat::JsonLines => reader.lines(text),
@@ -138,7 +139,6 @@ struct Reader<'r> {
     file: FeedbackFile,
     /// What was said of which trace by whom and when, and by which row of the file.
     seen: HashMap<(String, String, Timestamp), (Option<Rating>, Option<String>, u64)>,
-    rows: u64,
 }
 
 impl Reader<'_> {
@@ -159,7 +159,7 @@ impl Reader<'_> {
             header.iter().map(|cell| (cell.text.trim(), cell.range.clone())).collect();
         let columns = columns(&names, self.reading.ignore_unknown)?;
         for record in records {
-            self.rows += 1;
+            self.file.rows += 1;
             let cells = match record {
                 Ok(cells) => cells,
                 Err(malformed) => {
@@ -193,7 +193,7 @@ impl Reader<'_> {
             if line.is_empty() {
                 continue;
             }
-            self.rows += 1;
+            self.file.rows += 1;
             match parse(line) {
                 Ok(Value::Object(object)) => self.object(line, offset, &object),
                 Ok(other) => {
@@ -328,7 +328,7 @@ impl Reader<'_> {
                 self.problem(statement.place, message, Some(help));
             }
             None => {
-                self.seen.insert(key, (*rating, note.clone(), self.rows));
+                self.seen.insert(key, (*rating, note.clone(), self.file.rows));
                 self.file.statements.push(statement);
             }
         }
