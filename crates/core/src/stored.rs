@@ -2,7 +2,9 @@
 
 mod comparison;
 mod eval;
+mod import;
 mod run;
+mod shown;
 mod trace;
 
 pub use comparison::{
@@ -10,5 +12,7 @@ pub use comparison::{
     ReviewCandidate, VerdictPair,
 };
 pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution};
+pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
 pub use run::{StoredCase, StoredRun};
+pub use shown::{ShownTrace, TraceList};
 pub use trace::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};

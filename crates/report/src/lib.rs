@@ -3,6 +3,7 @@
 //! Owns every form in which a run is shown or kept. It must never change what it shows, and treats every text
 //! that came from a model as hostile.
 
+mod agreement;
 mod atomic;
 mod console;
 mod coverage;
@@ -21,8 +22,10 @@ mod review;
 mod style;
 mod terminal_text;
 mod tools;
+mod traces;
 mod trials;
 
+pub use agreement::{agreement_text, contradictions_text, version_comparison_text};
 pub use atomic::replace_file;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
@@ -38,3 +41,4 @@ pub use review::{
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
+pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};

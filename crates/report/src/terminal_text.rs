@@ -107,33 +107,26 @@ pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Breaks a text into lines of at most `columns`, at spaces where there are any.
+/// Breaks a text into lines of at most `columns`, at spaces where there are any; a word that is longer than a line is
+/// broken where the line ends. Takes time by the text's length alone.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split_inclusive(' ') {
-        let mut rest = word;
-        while !rest.is_empty() {
-            let needed = width(rest.trim_end());
-            if used > 0 && used + needed > columns {
+        if used > 0 && used + width(word.trim_end()) > columns {
+            lines.push(String::new());
+            used = 0;
+        }
+        for character in word.chars() {
+            let needed = character.width().unwrap_or(0);
+            if used > 0 && used + needed > columns && character != ' ' {
                 lines.push(String::new());
                 used = 0;
             }
-            // A word that is longer than a line is broken where the line ends.
-            let mut taken = 0;
-            let end = rest
-                .char_indices()
-                .find(|(_, character)| {
-                    taken += character.width().unwrap_or(0);
-                    *character != ' ' && taken > columns
-                })
-                .map_or(rest.len(), |(index, _)| index.max(1));
-            let end = (end..=rest.len()).find(|&index| rest.is_char_boundary(index)).unwrap_or(rest.len());
+            used += needed;
             if let Some(line) = lines.last_mut() {
-                line.push_str(&rest[..end]);
+                line.push(character);
             }
-            used += width(&rest[..end]);
-            rest = &rest[end..];
         }
     }
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()

@@ -1,0 +1,218 @@
+//! What `karat eval compare` tells.
+
+use std::fmt::Write as _;
+
+use karat_core::agreement::{Change, ChangedVerdict, Direction, VersionComparison, VersionFigures};
+
+use super::{digits, estimate, probability, verdict};
+use crate::console::{ConsoleSettings, Verbosity};
+use crate::terminal_text::{cut, cut_middle, printable};
+use crate::tools::counted;
+
+/// How long an id is shown.
+const LONGEST_ID: usize = 40;
+
+/// Lays out the two versions' accuracy, what changed, the worst first, and whether chance explains it. At most `limit`
+/// verdicts of each kind of change are shown.
+pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, settings: ConsoleSettings) -> String {
+    let (palette, symbols) = (settings.palette, settings.symbols);
+    let mut out = String::new();
+    let name = printable(&comparison.eval_id);
+    let name = palette.bold(cut(&name, 50, symbols.ellipsis));
+    let (before, now) = (&comparison.before, &comparison.now);
+    let _ = writeln!(out, "{name} version {} {} {}", before.version, symbols.arrow, now.version);
+    let _ = writeln!(
+        out,
+        "  {} judged by both, {} with two verdicts and a rating\n",
+        counted(size(comparison.common_traces), "trace"),
+        comparison.compared
+    );
+    let _ = writeln!(out, "  {:<9}  {:<24}  errors", "version", "accuracy");
+    for side in [before, now] {
+        let _ = writeln!(out, "  {}", side_line(side, symbols.dash));
+    }
+    if let Some(net) = comparison.net_change {
+        let sign = if net < 0.0 { "" } else { "+" };
+        let (better, worse) = (comparison.better, comparison.worse);
+        let chance = probability(comparison.p_value);
+        let _ = writeln!(
+            out,
+            "  {:<9}  {:>6}  {better} better, {worse} worse ({chance})",
+            "change",
+            format!("{sign}{}", digits(net))
+        );
+    }
+    for change in [Change::Worse, Change::Lost, Change::Better, Change::Gained, Change::Unrated] {
+        let is_bad = matches!(change, Change::Worse | Change::Lost);
+        if is_bad || settings.verbosity != Verbosity::Quiet {
+            write_changes(comparison, change, limit, settings, &mut out);
+        }
+    }
+    let _ = writeln!(out, "\n{}", conclusion(comparison, settings));
+    out
+}
+
+fn side_line(side: &VersionFigures, dash: &str) -> String {
+    format!("{:<9}  {}  {:>6}", side.version, estimate(side.accuracy, dash), side.errored)
+}
+
+fn write_changes(
+    comparison: &VersionComparison,
+    change: Change,
+    limit: usize,
+    settings: ConsoleSettings,
+    out: &mut String,
+) {
+    let count = comparison.count(change);
+    if count == 0 {
+        return;
+    }
+    let palette = settings.palette;
+    let title = format!("{count} {}", title(change));
+    let title = match change {
+        Change::Worse => palette.bad(title),
+        Change::Lost => palette.broken(title),
+        Change::Better | Change::Gained => palette.good(title),
+        Change::Unrated => title,
+    };
+    let _ = writeln!(out, "\n{title}");
+    for changed in comparison.changed.iter().filter(|changed| changed.change == change).take(limit) {
+        write_change(changed, settings, out);
+    }
+    if count > limit {
+        let _ = writeln!(out, "  and {} more (--limit shows them)", count - limit);
+    }
+}
+
+fn title(change: Change) -> &'static str {
+    match change {
+        Change::Worse => "for the worse: people agreed with the verdict before",
+        Change::Lost => "lost: there was a verdict, and now there is an error",
+        Change::Better => "for the better: people agree with the verdict now",
+        Change::Gained => "gained: there was an error, and now there is a verdict",
+        Change::Unrated => "changed on traces that are neutral or unrated",
+    }
+}
+
+fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut String) {
+    let (palette, symbols) = (settings.palette, settings.symbols);
+    let id = printable(&changed.trace_id);
+    let id = cut_middle(&id, LONGEST_ID, symbols.ellipsis);
+    let rating = changed.rating.map_or("unrated", |rating| rating.name());
+    let movement = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
+    let _ = writeln!(out, "  {}  {movement}, {rating}", palette.bold(id));
+    for (label, reason) in [("before", &changed.before_reason), ("now", &changed.now_reason)] {
+        if let Some(reason) = reason.as_deref().filter(|reason| !reason.is_empty()) {
+            let reason = printable(reason);
+            let reason = cut(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
+            let _ = writeln!(out, "    {label:<6}  {}", palette.dim(reason));
+        }
+    }
+}
+
+fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> String {
+    let palette = settings.palette;
+    let now = comparison.now.version;
+    match comparison.direction {
+        Direction::Better => palette.good(format!("version {now} is better: chance does not explain what changed")),
+        Direction::Worse => palette.bad(format!("version {now} is worse: chance does not explain what changed")),
+        Direction::Unclear if comparison.compared == 0 => {
+            palette.doubtful("nothing to compare: no trace has verdicts of both versions and a rating")
+        }
+        Direction::Unclear if comparison.changed.is_empty() => "no verdict changed".to_owned(),
+        Direction::Unclear => {
+            palette.doubtful("neither is better, as far as one can tell: chance explains what changed")
+        }
+    }
+}
+
+fn size(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use karat_core::feedback::Rating;
+    use karat_core::stored::VerdictPair;
+
+    use super::*;
+    use crate::style::{Palette, Symbols};
+    use crate::terminal_text::width;
+
+    fn pair(id: &str, before: Option<bool>, now: Option<bool>, rating: Option<Rating>, reason: &str) -> VerdictPair {
+        VerdictPair {
+            trace_id: id.to_owned(),
+            before,
+            now,
+            before_reason: before.map(|_| "as it was".to_owned()),
+            now_reason: now.map(|_| reason.to_owned()),
+            rating,
+        }
+    }
+
+    fn comparison() -> VersionComparison {
+        let (yes, no) = (Some(true), Some(false));
+        let (good, bad) = (Some(Rating::Positive), Some(Rating::Negative));
+        let mut pairs: Vec<VerdictPair> =
+            (0..8).map(|id| pair(&format!("t-{id}"), yes, no, bad, "no refund was made")).collect();
+        pairs.push(pair("t-8", yes, no, good, &format!("\u{1b}[31m{}", "a long reason ".repeat(20))));
+        pairs.push(pair("t-9", yes, None, good, ""));
+        pairs.push(pair(&"long".repeat(40), no, yes, None, "fine"));
+        pairs.extend((10..20).map(|id| pair(&format!("t-{id}"), yes, yes, good, "fine")));
+        VersionComparison::of("eval_refund", 1, 2, pairs)
+    }
+
+    fn settings(symbols: Symbols, verbosity: Verbosity) -> ConsoleSettings {
+        ConsoleSettings { columns: 80, symbols, palette: Palette { color: false }, verbosity }
+    }
+
+    #[test]
+    fn what_became_worse_stands_first() {
+        let text = version_comparison_text(&comparison(), 2, settings(Symbols::UNICODE, Verbosity::Normal));
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        assert_snapshot!(text, @r"
+        eval_refund version 1 → 2
+          21 traces judged by both, 19 with two verdicts and a rating
+
+          version    accuracy                  errors
+          1           0.579  [0.363, 0.769]         0
+          2           0.947  [0.754, 0.991]         1
+          change     +0.368  8 better, 1 worse (p = 0.039)
+
+        1 for the worse: people agreed with the verdict before
+          t-8  passed → failed, positive
+            before  as it was
+            now     \u{1b}[31ma long reason a long reason a long reason a long reason a…
+
+        1 lost: there was a verdict, and now there is an error
+          t-9  passed → errored, positive
+            before  as it was
+
+        8 for the better: people agree with the verdict now
+          t-0  passed → failed, negative
+            before  as it was
+            now     no refund was made
+          t-1  passed → failed, negative
+            before  as it was
+            now     no refund was made
+          and 6 more (--limit shows them)
+
+        1 changed on traces that are neutral or unrated
+          longlonglonglonglong…onglonglonglonglong  failed → passed, unrated
+            before  as it was
+            now     fine
+
+        version 2 is better: chance does not explain what changed
+        ");
+    }
+
+    #[test]
+    fn quiet_shows_what_is_bad() {
+        let text = version_comparison_text(&comparison(), 9, settings(Symbols::ASCII, Verbosity::Quiet));
+        assert!(text.is_ascii() && text.contains("1 for the worse") && !text.contains("for the better"), "{text}");
+        let none = VersionComparison::of("eval_refund", 1, 2, Vec::new());
+        let text = version_comparison_text(&none, 9, settings(Symbols::ASCII, Verbosity::Quiet));
+        assert!(text.ends_with("nothing to compare: no trace has verdicts of both versions and a rating\n"), "{text}");
+    }
+}

@@ -1,0 +1,183 @@
+//! What `karat contradictions` tells.
+
+use std::fmt::Write as _;
+
+use karat_core::agreement::ContradictionList;
+use karat_core::stored::Contradiction;
+
+use super::verdict;
+use crate::console::ConsoleSettings;
+use crate::terminal_text::{cut, cut_middle, pad, printable, width, wrap};
+use crate::tools::counted;
+
+/// How long an id is shown.
+const LONGEST_ID: usize = 60;
+
+/// How many lines a reason or a note has.
+const MOST_LINES: usize = 6;
+
+/// Lays out contradictions, what the eval says on the left and what people say on the right.
+pub fn contradictions_text(list: &ContradictionList, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
+    for contradiction in &list.contradictions {
+        write_contradiction(contradiction, settings, &mut out);
+        out.push('\n');
+    }
+    let _ = writeln!(out, "{}", total(list, settings));
+    out
+}
+
+fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings, out: &mut String) {
+    let (palette, ellipsis) = (settings.palette, settings.symbols.ellipsis);
+    let id = printable(&contradiction.trace_id);
+    let name = printable(&contradiction.eval_id);
+    let when = contradiction.executed_at.strftime("%Y-%m-%d %H:%M").to_string();
+    let id = cut_middle(&id, LONGEST_ID.min(settings.columns.saturating_sub(width(&when) + 2)), ellipsis);
+    let gap = settings.columns.saturating_sub(width(&id) + width(&when)).max(2);
+    let _ = writeln!(out, "{}{}{}", palette.bold(&id), " ".repeat(gap), palette.dim(&when));
+    if !contradiction.input_preview.is_empty() {
+        let preview = format!("\"{}\"", printable(&contradiction.input_preview));
+        let _ = writeln!(out, "  {}", palette.dim(cut(&preview, settings.columns.saturating_sub(2), ellipsis)));
+    }
+    let column = settings.columns.saturating_sub(5) / 2;
+    let word = verdict(Some(contradiction.result));
+    let version = format!(" version {}", contradiction.eval_version);
+    let room = column.saturating_sub(width(word) + 2 + width(&version));
+    let said = format!("{word}: {}{version}", cut(&name, room, ellipsis));
+    let author = contradiction.author.as_deref().map(|author| format!(", {}", printable(author))).unwrap_or_default();
+    let left = lines(&said, contradiction.reason.as_deref(), column, ellipsis);
+    let right = lines(&format!("{}{author}", contradiction.rating), contradiction.note.as_deref(), column, ellipsis);
+    let bar = if settings.symbols.ascii { '|' } else { '│' };
+    for row in 0..left.len().max(right.len()) {
+        let cell = |side: &[String]| side.get(row).cloned().unwrap_or_default();
+        let (left, right) = (pad(&cell(&left), column), cell(&right));
+        let line = if row == 0 {
+            // Padded before it is painted: a colour takes no column.
+            format!("  {} {bar} {}", paint(settings, contradiction.result, &left), palette.bold(right))
+        } else {
+            format!("  {left} {bar} {right}")
+        };
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    if let Some(resolution) = &contradiction.resolution {
+        let note = resolution.note.as_deref().map(|note| format!(": {}", printable(note))).unwrap_or_default();
+        let line = format!("resolved as {} by {}{note}", resolution.kind.name(), printable(&resolution.author));
+        let _ = writeln!(out, "  {}", cut(&line, settings.columns.saturating_sub(2), ellipsis));
+    }
+}
+
+fn paint(settings: ConsoleSettings, passed: bool, text: &str) -> String {
+    if passed { settings.palette.good(text) } else { settings.palette.bad(text) }
+}
+
+/// Returns a title and a text below it, in a column.
+fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<String> {
+    let mut lines = vec![cut(title, column, ellipsis).into_owned()];
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return lines;
+    };
+    let mut wrapped = wrap(&printable(text), column);
+    if wrapped.len() > MOST_LINES {
+        wrapped.truncate(MOST_LINES);
+        if let Some(last) = wrapped.last_mut() {
+            let shorter = cut(&format!("{last} {}", " ".repeat(column)), column, ellipsis).into_owned();
+            *last = shorter;
+        }
+    }
+    lines.extend(wrapped);
+    lines
+}
+
+fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
+    let shown = list.contradictions.len() as u64;
+    let all = counted(usize::try_from(list.total).unwrap_or(usize::MAX), "contradiction");
+    let mut line = if shown < list.total { format!("{shown} of {all}") } else { all };
+    if list.resolved > 0 {
+        let _ = write!(line, "; {} resolved (--all shows them)", list.resolved);
+    }
+    if list.total == 0 { settings.palette.good(line) } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use karat_core::feedback::Rating;
+    use karat_core::stored::{Resolution, ResolutionKind};
+
+    use super::*;
+    use crate::console::Verbosity;
+    use crate::style::{Palette, Symbols};
+
+    fn settings(columns: usize, symbols: Symbols) -> ConsoleSettings {
+        ConsoleSettings { columns, symbols, palette: Palette { color: false }, verbosity: Verbosity::Normal }
+    }
+
+    fn list() -> ContradictionList {
+        let time = |text: &str| text.parse().expect("a time");
+        let first = Contradiction {
+            eval_id: "eval_books_a_flight".to_owned(),
+            eval_version: 2,
+            trace_id: "tau-bench-airline-12-0".to_owned(),
+            result: false,
+            reason: Some("book_reservation was never called, though the user said yes to the offer".to_owned()),
+            rating: Rating::Positive,
+            note: Some("right: the policy forbids this booking".to_owned()),
+            author: Some("ada".to_owned()),
+            executed_at: time("2026-11-16T12:00:00Z"),
+            input_preview: "Hi! I'm looking to book a flight from New York to Seattle on May 20th, in economy."
+                .to_owned(),
+            resolution: None,
+        };
+        let hostile = Contradiction {
+            trace_id: "\u{1b}[31m".repeat(30),
+            result: true,
+            reason: Some("word\u{202e} ".repeat(100)),
+            rating: Rating::Negative,
+            note: None,
+            author: None,
+            input_preview: String::new(),
+            resolution: Some(Resolution {
+                kind: ResolutionKind::LabelWrong,
+                note: Some("slipped".to_owned()),
+                author: "bob".to_owned(),
+                resolved_at: time("2026-11-16T13:00:00Z"),
+            }),
+            ..first.clone()
+        };
+        ContradictionList { contradictions: vec![first, hostile], total: 7, resolved: 0 }
+    }
+
+    #[test]
+    fn both_sides_stand_beside_each_other() {
+        let text = contradictions_text(&list(), settings(80, Symbols::UNICODE));
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        assert_snapshot!(text, @r#"
+        tau-bench-airline-12-0                                          2026-11-16 12:00
+          "Hi! I'm looking to book a flight from New York to Seattle on May 20th, in ec…
+          failed: eval_books_a_flight version 2 │ positive, ada
+          book_reservation was never called,    │ right: the policy forbids this
+          though the user said yes to the offer │ booking
+
+        \u{1b}[31m\u{1b}[31m\u{1b}[31m…u{1b}[31m\u{1b}[31m\u{1b}[31m    2026-11-16 12:00
+          passed: eval_books_a_flight version 2 │ negative
+          word\u{202e} word\u{202e}             │
+          word\u{202e} word\u{202e}             │
+          word\u{202e} word\u{202e}             │
+          word\u{202e} word\u{202e}             │
+          word\u{202e} word\u{202e}             │
+          word\u{202e} word\u{202e}…            │
+          resolved as label-wrong by bob: slipped
+
+        2 of 7 contradictions
+        "#);
+    }
+
+    #[test]
+    fn nothing_steers_a_narrow_terminal() {
+        let text = contradictions_text(&list(), settings(40, Symbols::ASCII));
+        assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 40), "{text}");
+        let none = ContradictionList { contradictions: Vec::new(), total: 0, resolved: 3 };
+        let text = contradictions_text(&none, settings(80, Symbols::ASCII));
+        assert_eq!(text, "0 contradictions; 3 resolved (--all shows them)\n");
+    }
+}

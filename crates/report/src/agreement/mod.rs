@@ -1,0 +1,57 @@
+//! Verdicts beside what people said, for a person.
+
+mod comparison;
+mod contradictions;
+mod figures;
+
+use karat_core::agreement::Estimate;
+
+pub use comparison::version_comparison_text;
+pub use contradictions::contradictions_text;
+pub use figures::agreement_text;
+
+/// How wide an interval is.
+const INTERVAL: usize = 16;
+
+/// Returns a figure with three digits; nothing is never below zero.
+fn digits(value: f64) -> String {
+    let text = format!("{value:.3}");
+    if text == "-0.000" { "0.000".to_owned() } else { text }
+}
+
+/// Returns a figure and its interval in columns of their own; a dash where there is none.
+fn estimate(figure: Option<Estimate>, dash: &str) -> String {
+    match figure {
+        Some(figure) => {
+            let interval = format!("[{}, {}]", digits(figure.low), digits(figure.high));
+            format!("{:>6}  {interval:<INTERVAL$}", digits(figure.value))
+        }
+        None => format!("{dash:>6}  {:INTERVAL$}", ""),
+    }
+}
+
+/// Returns a probability as people write it.
+fn probability(p_value: f64) -> String {
+    if p_value < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p_value:.3}") }
+}
+
+fn verdict(result: Option<bool>) -> &'static str {
+    match result {
+        Some(true) => "passed",
+        Some(false) => "failed",
+        None => "errored",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits() {
+        assert_eq!((digits(-0.0001), digits(0.6666), digits(-0.5)), ("0.000".into(), "0.667".into(), "-0.500".into()));
+        assert_eq!(estimate(Estimate::share(1, 2), "-"), " 0.500  [0.095, 0.905]  ");
+        assert_eq!(estimate(None, "-").trim(), "-");
+        assert_eq!((probability(0.00001), probability(0.04)), ("p < 0.001".to_owned(), "p = 0.040".to_owned()));
+    }
+}

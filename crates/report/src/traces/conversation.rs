@@ -1,0 +1,377 @@
+//! A trace's conversation: who says what, which tools are called, and what comes of it.
+
+use std::collections::BTreeSet;
+
+use karat_core::text::text_form;
+use serde_json::Value;
+
+use super::block::{Canvas, Length};
+use super::duration;
+use crate::console::ConsoleSettings;
+use crate::terminal_text::printable;
+
+/// How many lines of each are shown where a text is shortened.
+const SPOKEN: usize = 12;
+const SYSTEM: usize = 4;
+const ARGUMENTS: usize = 4;
+const RESULT: usize = 6;
+const ERROR: usize = 6;
+const ASIDE: usize = 4;
+
+/// Draws the steps of a trace's document. A document of any shape is drawn as far as it can be.
+pub fn conversation_text(document: &Value, length: Length, settings: ConsoleSettings) -> String {
+    let mut canvas = Canvas::new(settings, length);
+    draw(document, &mut canvas);
+    canvas.out
+}
+
+/// Draws the steps, and says with the canvas whether something was left out.
+pub(super) fn draw(document: &Value, canvas: &mut Canvas) {
+    let steps = list(document, "steps");
+    let mut known = Known::default();
+    for (index, step) in steps.iter().enumerate() {
+        if index > 0 {
+            canvas.line("");
+        }
+        canvas.rule(&title(step, index + 1, steps.len()));
+        draw_input(step.get("input").unwrap_or(&Value::Null), &known, canvas);
+        draw_output(step, canvas);
+        known.learn(list(step, "tool_calls"));
+        if let Some(error) = step.get("error").and_then(said) {
+            draw_error(&error, 0, canvas);
+        }
+    }
+    if let Some(error) = document.get("error").and_then(said) {
+        canvas.line("");
+        draw_error(&error, 0, canvas);
+    }
+}
+
+/// The calls that were drawn with their results, so that a tool's message does not say them again.
+#[derive(Default)]
+struct Known {
+    ids: BTreeSet<String>,
+    results: BTreeSet<String>,
+}
+
+impl Known {
+    fn learn(&mut self, calls: &[Value]) {
+        for call in calls {
+            let result = call.get("result").filter(|result| !result.is_null());
+            let error = call.get("error").and_then(said);
+            if result.is_none() && error.is_none() {
+                continue;
+            }
+            if let Some(id) = call.get("id").and_then(Value::as_str) {
+                self.ids.insert(id.to_owned());
+            }
+            self.results.extend(result.map(|result| text_form(result).into_owned()));
+            self.results.extend(error);
+        }
+    }
+
+    fn has(&self, message: &Value) -> bool {
+        let id = message.get("tool_call_id").and_then(Value::as_str);
+        id.is_some_and(|id| self.ids.contains(id))
+            || message.get("content").is_some_and(|content| self.results.contains(text_form(content).as_ref()))
+    }
+}
+
+fn title(step: &Value, number: usize, all: usize) -> String {
+    let text = |key: &str| step.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let mut title = format!("step {number} of {all}");
+    for said in [text("agent"), text("model")].into_iter().flatten() {
+        title.push_str(", ");
+        title.push_str(&printable(said));
+    }
+    if let Some(took) = took(step) {
+        title.push_str(", ");
+        title.push_str(&took);
+    }
+    title
+}
+
+fn took(step: &Value) -> Option<String> {
+    let time = |key: &str| step.get(key)?.as_str()?.parse::<jiff::Timestamp>().ok();
+    let took = time("ended_at")?.duration_since(time("started_at")?);
+    (!took.is_negative()).then(|| duration(took.as_secs_f64() * 1000.0))
+}
+
+fn draw_input(input: &Value, known: &Known, canvas: &mut Canvas) {
+    let messages = list(input, "messages");
+    for message in messages {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("message");
+        if role == "tool" && known.has(message) {
+            continue;
+        }
+        draw_message(role, message, canvas);
+    }
+    if !messages.is_empty() {
+        return;
+    }
+    match input {
+        Value::Null => {}
+        Value::Object(map) => match map.get("message").and_then(Value::as_str) {
+            Some(text) => speak("user", text, SPOKEN, canvas),
+            // What is only said to be missing is not worth a line.
+            None if map.iter().all(|(key, value)| key == "message" && value.is_null()) => {}
+            None => speak("input", &text_form(map.get("value").unwrap_or(input)), SPOKEN, canvas),
+        },
+        Value::String(text) => speak("user", text, SPOKEN, canvas),
+        other => speak("input", &text_form(other), SPOKEN, canvas),
+    }
+}
+
+fn draw_message(role: &str, message: &Value, canvas: &mut Canvas) {
+    let name = message.get("name").and_then(Value::as_str);
+    let who = name.map_or_else(|| role.to_owned(), |name| format!("{role} {name}"));
+    let content = message.get("content").filter(|content| !content.is_null()).map(text_form).unwrap_or_default();
+    let is_error = message.get("is_error").and_then(Value::as_bool).unwrap_or(false);
+    let (calls, parts) = (list(message, "tool_calls"), list(message, "parts"));
+    if is_error {
+        speaker(&who, canvas);
+        draw_error(&content, 2, canvas);
+    } else if !content.trim().is_empty() {
+        speak(&who, &content, if role == "system" { SYSTEM } else { SPOKEN }, canvas);
+    } else if !calls.is_empty() || !parts.is_empty() {
+        speaker(&who, canvas);
+    }
+    for part in parts {
+        let kind = part.get("type").and_then(Value::as_str).unwrap_or("part");
+        let line = format!("  [{}]", printable(kind));
+        let line = canvas.settings.palette.dim(line);
+        canvas.line(&line);
+    }
+    for call in calls {
+        draw_arguments(call, canvas);
+    }
+}
+
+fn draw_output(step: &Value, canvas: &mut Canvas) {
+    let output = step.get("output").unwrap_or(&Value::Null);
+    let calls = list(step, "tool_calls");
+    let response = match output {
+        Value::String(text) => text.clone(),
+        Value::Object(map) => match map.get("response") {
+            Some(response) if !response.is_null() => text_form(response).into_owned(),
+            Some(_) => String::new(),
+            None if map.contains_key("value") || map.contains_key("reasoning") || map.is_empty() => String::new(),
+            None => text_form(output).into_owned(),
+        },
+        Value::Null => String::new(),
+        other => text_form(other).into_owned(),
+    };
+    let reasoning = output.get("reasoning").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let value = output.get("value").filter(|value| !value.is_null() && response.trim().is_empty());
+    if reasoning.is_some() || !response.trim().is_empty() || value.is_some() || !calls.is_empty() {
+        speaker("assistant", canvas);
+    }
+    let palette = canvas.settings.palette;
+    if let Some(reasoning) = reasoning {
+        let text = format!("(thinks) {reasoning}");
+        canvas.painted_text(&text, ("  ", 2), ASIDE, &|line| palette.dim(line));
+    }
+    if !response.trim().is_empty() {
+        canvas.text(&response, "  ", 2, SPOKEN);
+    }
+    if let Some(value) = value {
+        canvas.text(&text_form(value), "  ", 2, SPOKEN);
+    }
+    for call in calls {
+        draw_arguments(call, canvas);
+        draw_result(call, canvas);
+    }
+}
+
+fn draw_arguments(call: &Value, canvas: &mut Canvas) {
+    let settings = canvas.settings;
+    let name = call.get("name").and_then(Value::as_str).unwrap_or("(a tool without a name)");
+    let arguments = call.get("arguments").filter(|arguments| !arguments.is_null());
+    let failed = call.get("error").and_then(said).is_some();
+    let sign = if failed { settings.palette.bad(settings.symbols.arrow) } else { settings.symbols.arrow.to_owned() };
+    let line = format!("{}({})", printable(name), arguments.map(text_form).unwrap_or_default());
+    let before = format!("  {sign} ");
+    canvas.text(&line, &before, 3 + settings.symbols.arrow.chars().count(), ARGUMENTS);
+}
+
+fn draw_result(call: &Value, canvas: &mut Canvas) {
+    let indent = 3 + canvas.settings.symbols.arrow.chars().count();
+    let error = call.get("error").and_then(said);
+    let result = call.get("result").filter(|result| !result.is_null()).map(text_form);
+    let palette = canvas.settings.palette;
+    match (&error, result) {
+        (Some(error), Some(result)) if *error == result => {}
+        (_, Some(result)) => {
+            let result = if result.trim().is_empty() { "(an empty text)".into() } else { result };
+            canvas.text(&result, &format!("{}= ", " ".repeat(indent)), indent + 2, RESULT);
+        }
+        (None, None) => {
+            let line = palette.dim("(no result is known)");
+            canvas.line(&format!("{}{line}", " ".repeat(indent)));
+        }
+        (Some(_), None) => {}
+    }
+    if let Some(error) = error {
+        draw_error(&error, indent, canvas);
+    }
+}
+
+fn draw_error(error: &str, indent: usize, canvas: &mut Canvas) {
+    let settings = canvas.settings;
+    let sign = if settings.symbols.ascii { "!!" } else { settings.symbols.failed };
+    let before = format!("{}{} ", " ".repeat(indent), settings.palette.bad(sign));
+    let error = error.trim_start();
+    // Many begin so themselves.
+    let says_so = error.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    let text = if says_so { error.to_owned() } else { format!("error: {error}") };
+    let columns = indent + sign.chars().count() + 1;
+    canvas.painted_text(&text, (&before, columns), ERROR, &|line| settings.palette.bad(line));
+}
+
+fn speaker(who: &str, canvas: &mut Canvas) {
+    let line = canvas.settings.palette.bold(printable(who));
+    canvas.line(&line);
+}
+
+fn speak(who: &str, text: &str, most_lines: usize, canvas: &mut Canvas) {
+    speaker(who, canvas);
+    canvas.text(text, "  ", 2, most_lines);
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Returns an error's text; null, false and an empty text say that there is none.
+fn said(error: &Value) -> Option<String> {
+    match error {
+        Value::Null | Value::Bool(false) => None,
+        other => Some(text_form(other).into_owned()).filter(|text| !text.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::console::Verbosity;
+    use crate::style::{Palette, Symbols};
+
+    fn settings(symbols: Symbols) -> ConsoleSettings {
+        ConsoleSettings { columns: 60, symbols, palette: Palette { color: false }, verbosity: Verbosity::Normal }
+    }
+
+    fn drawn(document: &Value) -> String {
+        conversation_text(document, Length::Short, settings(Symbols::UNICODE))
+    }
+
+    #[test]
+    fn a_conversation_is_drawn_once() {
+        let document = json!({"steps": [
+            {
+                "model": "m-1", "started_at": "2026-01-02T03:04:05Z", "ended_at": "2026-01-02T03:04:06.25Z",
+                "input": {"message": "Where is W1?", "messages": [
+                    {"role": "system", "content": "You help."},
+                    {"role": "user", "content": "Where is W1?\nI am in a hurry.", "parts": [{"type": "image"}]}
+                ]},
+                "output": {"response": "", "reasoning": "An order."},
+                "tool_calls": [
+                    {"name": "get_order", "arguments": {"id": "W1"}, "result": {"status": "sent"}, "error": null, "id": "c1"},
+                    {"name": "get_order", "arguments": {"id": "W2"}, "result": "Error: no", "error": "Error: no", "id": "c2"},
+                    {"name": "ping", "arguments": null, "result": null, "error": null}
+                ],
+                "error": null
+            },
+            {
+                "input": {"message": null, "messages": [
+                    {"role": "tool", "content": "{\"status\":\"sent\"}", "tool_call_id": "c1"},
+                    {"role": "tool", "content": "pong", "name": "ping"}
+                ]},
+                "output": {"response": "It was sent."}, "tool_calls": [], "error": "cut off"
+            }
+        ]});
+        insta::assert_snapshot!(drawn(&document), @r#"
+        ── step 1 of 2, m-1, 1.2 s ─────────────────────────────────
+        system
+          You help.
+        user
+          Where is W1?
+          I am in a hurry.
+          [image]
+        assistant
+          (thinks) An order.
+          → get_order({"id":"W1"})
+            = {"status":"sent"}
+          → get_order({"id":"W2"})
+            ✗ Error: no
+          → ping()
+            (no result is known)
+
+        ── step 2 of 2 ─────────────────────────────────────────────
+        tool ping
+          pong
+        assistant
+          It was sent.
+        ✗ error: cut off
+        "#);
+        let ascii = conversation_text(&document, Length::Full, settings(Symbols::ASCII));
+        assert!(ascii.is_ascii(), "{ascii}");
+    }
+
+    #[test]
+    fn plain_documents_are_drawn_as_they_are() {
+        let document = json!({"steps": [
+            {"input": "hello", "output": "hi", "tool_calls": [{"name": "a"}]},
+            {"input": {"q": 1}, "output": {"answer": [1, 2]}},
+            {"input": [1], "output": 3},
+            {"input": {"message": null}, "output": {"response": null}},
+            7
+        ], "error": {"code": 3}});
+        insta::assert_snapshot!(drawn(&document), @r#"
+        ── step 1 of 5 ─────────────────────────────────────────────
+        user
+          hello
+        assistant
+          hi
+          → a()
+            (no result is known)
+
+        ── step 2 of 5 ─────────────────────────────────────────────
+        input
+          {"q":1}
+        assistant
+          {"answer":[1,2]}
+
+        ── step 3 of 5 ─────────────────────────────────────────────
+        input
+          [1]
+        assistant
+          3
+
+        ── step 4 of 5 ─────────────────────────────────────────────
+
+        ── step 5 of 5 ─────────────────────────────────────────────
+
+        ✗ error: {"code":3}
+        "#);
+    }
+
+    #[test]
+    fn nothing_in_a_trace_steers_the_terminal_or_floods_it() {
+        let long = "word ".repeat(200_000);
+        let document = json!({"steps": [{
+            "model": "\u{1b}[2J", "agent": "a\nb",
+            "input": {"messages": [{"role": "us\u{7}er", "name": "\u{202e}", "content": "\u{1b}]0;x\u{7}\r\nback\ttab"}]},
+            "output": {"response": long},
+            "tool_calls": [{"name": "\u{1b}c", "arguments": "x".repeat(1_000_000), "result": "\u{9b}31m", "error": "\u{8}"}],
+        }]});
+        for length in [Length::Short, Length::Full] {
+            let text = conversation_text(&document, length, settings(Symbols::UNICODE));
+            let hostile = text.chars().find(|character| character.is_control() && *character != '\n');
+            assert_eq!(hostile, None);
+            assert!(text.lines().all(|line| crate::terminal_text::width(line) <= 60));
+            assert_eq!(text.lines().count() < 40, length == Length::Short);
+        }
+    }
+}

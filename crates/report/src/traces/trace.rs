@@ -1,0 +1,106 @@
+//! One trace: what is known of it, its conversation, what evals and people said.
+
+use karat_core::stored::{ShownTrace, StoredExecution};
+use serde_json::Value;
+
+use super::block::{Canvas, Length};
+use super::{conversation, count, duration, minute};
+use crate::console::ConsoleSettings;
+use crate::terminal_text::printable;
+
+/// How many lines of a reason, an error or a note are shown.
+const NOTE: usize = 6;
+
+/// Draws a trace.
+pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings) -> String {
+    let mut canvas = Canvas::new(settings, length);
+    let document: Value = serde_json::from_str(shown.document.get()).unwrap_or_default();
+    draw_head(shown, &document, &mut canvas);
+    canvas.line("");
+    conversation::draw(&document, &mut canvas);
+    if !shown.executions.is_empty() {
+        canvas.line("");
+        canvas.rule("evals");
+        shown.executions.iter().for_each(|execution| draw_execution(execution, &mut canvas));
+    }
+    if !shown.feedback.is_empty() {
+        canvas.line("");
+        canvas.rule("feedback");
+        for feedback in &shown.feedback {
+            let author = printable(&feedback.author);
+            let line = format!("{}  {author}, {}", feedback.rating, minute(feedback.created_at));
+            canvas.line(&line);
+            if let Some(note) = &feedback.note {
+                canvas.text(note, "  ", 2, NOTE);
+            }
+        }
+    }
+    if canvas.shortened {
+        canvas.line("");
+        let note = settings.palette.dim("shortened: --full shows everything");
+        canvas.line(&note);
+    }
+    canvas.out
+}
+
+fn draw_head(shown: &ShownTrace, document: &Value, canvas: &mut Canvas) {
+    let head = &shown.listed.head;
+    let title = format!("trace {}", canvas.settings.palette.bold(printable(&head.trace_id)));
+    canvas.line(&title);
+    let mut fact = |name: &str, value: &str| canvas.text(value, &format!("  {name:<9}"), 11, 2);
+    if let Some(name) = &head.name {
+        fact("name", name);
+    }
+    fact("source", &format!("{}, imported {}", shown.listed.source, minute(shown.listed.imported_at)));
+    let took = head.duration_ms.map(|took| {
+        #[expect(clippy::cast_precision_loss, reason = "a duration for a person")]
+        let took = took as f64;
+        duration(took)
+    });
+    match (head.started_at, took) {
+        (Some(began), Some(took)) => fact("began", &format!("{}, took {took}", minute(began))),
+        (Some(began), None) => fact("began", &minute(began)),
+        (None, _) => {}
+    }
+    if let Some(model) = &head.model {
+        fact("model", model);
+    }
+    if let Some(session) = &head.session_id {
+        fact("session", session);
+    }
+    if let Some(user) = document.get("user_id").and_then(Value::as_str) {
+        fact("user", user);
+    }
+    let tags: Vec<&str> =
+        document.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    if !tags.is_empty() {
+        fact("tags", &tags.join(", "));
+    }
+    let tokens = |number: Option<u64>, way: &str| number.map(|number| format!("{} {way}", count(number, "token")));
+    let cost = head.cost_usd.map(|cost| format!("${cost:.4}"));
+    let used: Vec<String> =
+        [tokens(head.input_tokens, "in"), tokens(head.output_tokens, "out"), cost].into_iter().flatten().collect();
+    if !used.is_empty() {
+        fact("used", &used.join(", "));
+    }
+    let has = [count(head.steps, "step"), count(head.tool_calls, "tool call"), count(head.errors, "error")];
+    fact("has", &has.join(", "));
+    if let Some(rating) = shown.listed.rating {
+        fact("rating", rating.name());
+    }
+}
+
+fn draw_execution(execution: &StoredExecution, canvas: &mut Canvas) {
+    let (palette, symbols) = (canvas.settings.palette, canvas.settings.symbols);
+    let (sign, word) = match execution.result {
+        Some(true) => (palette.good(symbols.passed), "passed"),
+        Some(false) => (palette.bad(symbols.failed), "failed"),
+        None => (palette.broken(symbols.errored), "errored"),
+    };
+    let line = format!("{sign} {} version {}: {word}", printable(&execution.eval_id), execution.eval_version);
+    canvas.line(&line);
+    let said = execution.reason.as_deref().or(execution.error.as_deref()).filter(|said| !said.trim().is_empty());
+    if let Some(said) = said {
+        canvas.text(said, "    ", 4, NOTE);
+    }
+}
