@@ -1,0 +1,276 @@
+//! Verdicts beside what people said.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use karat_core::port::{ComparisonStore, StoreError, Stored};
+use karat_core::stored::{
+    AgreementCounts, AgreementDay, Contradiction, ContradictionFilter, Resolution, ResolutionKind, VerdictPair,
+};
+
+use crate::Store;
+use crate::database::{Database, Transaction};
+use crate::failure::strange;
+use crate::row::Row;
+use crate::statement::Statement;
+use crate::text::check_name;
+
+/// How many evals one statement looks at: SQLite puts no more than 500 queries together.
+const EVALS: usize = 100;
+
+impl ComparisonStore for Store {
+    fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, AgreementCounts> {
+        Box::pin(async move {
+            let mut all = AgreementCounts::default();
+            for counts in by_day(&self.database, eval_id, version).await?.values() {
+                all.add(counts);
+            }
+            Ok(all)
+        })
+    }
+
+    fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, Vec<AgreementDay>> {
+        Box::pin(async move {
+            let days = by_day(&self.database, eval_id, version).await?;
+            let day = |(text, counts): (String, AgreementCounts)| {
+                let day: Date = text.parse().map_err(|_| strange(&format!("'{text}' where a day should be")))?;
+                Ok(AgreementDay { day, counts })
+            };
+            days.into_iter().map(day).collect()
+        })
+    }
+
+    fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, Vec<Contradiction>> {
+        Box::pin(contradictions(&self.database, filter))
+    }
+
+    fn count_contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, u64> {
+        Box::pin(count_contradictions(&self.database, filter))
+    }
+
+    fn resolve<'s>(&'s self, eval_id: &'s str, trace_id: &'s str, resolution: &'s Resolution) -> Stored<'s, bool> {
+        Box::pin(resolve(&self.database, eval_id, trace_id, resolution))
+    }
+
+    fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> Stored<'s, Vec<VerdictPair>> {
+        Box::pin(verdict_pairs(&self.database, eval_id, before, now))
+    }
+}
+
+/// Returns the counts of each day, of which there are some for each kind of execution.
+async fn by_day(
+    database: &Database,
+    eval_id: &str,
+    version: u64,
+) -> Result<BTreeMap<String, AgreementCounts>, StoreError> {
+    let statement = Statement::new(
+        "select day, verdict, rating, executions from eval_counts \
+         where eval_id = ? and eval_version = ? and executions > 0",
+    );
+    let mut days: BTreeMap<String, AgreementCounts> = BTreeMap::new();
+    for mut row in database.rows(statement.bind(eval_id).bind(version)).await? {
+        let day = row.text()?;
+        let (verdict, rating, executions) = (row.text()?, row.text()?, row.number()?);
+        let counts = days.entry(day).or_default();
+        let count = match (verdict.as_str(), rating.as_str()) {
+            ("errored", _) => &mut counts.errored,
+            (_, "none") => &mut counts.unrated,
+            (_, "neutral") => &mut counts.neutral,
+            ("passed", "positive") => &mut counts.passed_positive,
+            ("passed", "negative") => &mut counts.passed_negative,
+            ("failed", "positive") => &mut counts.failed_positive,
+            ("failed", "negative") => &mut counts.failed_negative,
+            _ => return Err(strange(&format!("a count of '{verdict}' beside '{rating}'"))),
+        };
+        *count += executions;
+    }
+    Ok(days)
+}
+
+/// Returns the evals that are meant, with their newest versions.
+async fn newest(transaction: &mut Transaction, filter: &ContradictionFilter) -> Result<Vec<(String, u64)>, StoreError> {
+    let mut statement = Statement::new("select eval_id, newest_version from evals");
+    if let Some(eval_id) = &filter.eval_id {
+        statement.push(" where eval_id = ?");
+        statement.add(eval_id);
+    }
+    statement.push(" order by eval_id");
+    let eval = |mut row: Row| Ok((row.text()?, row.number()?));
+    transaction.rows(statement).await?.into_iter().map(eval).collect()
+}
+
+/// Asks each eval for its newest contradictions and takes the newest of all: so nothing is read that is not shown,
+/// however many contradictions older versions have.
+async fn contradictions(database: &Database, filter: &ContradictionFilter) -> Result<Vec<Contradiction>, StoreError> {
+    let mut found = Vec::new();
+    let mut transaction = database.read().await?;
+    for evals in newest(&mut transaction, filter).await?.chunks(EVALS) {
+        for row in transaction.rows(list(evals, filter)).await? {
+            found.push(read(row)?);
+        }
+    }
+    found.sort_by(|left, right| {
+        let by_time = right.executed_at.cmp(&left.executed_at);
+        by_time.then_with(|| left.eval_id.cmp(&right.eval_id)).then_with(|| left.trace_id.cmp(&right.trace_id))
+    });
+    if let Some(limit) = filter.limit.and_then(|limit| usize::try_from(limit).ok()) {
+        found.truncate(limit);
+    }
+    Ok(found)
+}
+
+fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
+    let states: &[u64] = if filter.resolved { &[1, 2] } else { &[1] };
+    let mut each = Statement::default();
+    for (place, ((eval_id, version), state)) in
+        evals.iter().flat_map(|eval| states.iter().map(move |state| (eval, state))).enumerate()
+    {
+        if place > 0 {
+            each.push(" union all ");
+        }
+        // That it is more than none is said for the index, which holds only such.
+        each.push(
+            "select * from (select eval_id, eval_version, trace_id, executed_at from eval_executions \
+             where eval_id = ? and eval_version = ? and contradiction = ? and contradiction > 0",
+        );
+        each.add(eval_id);
+        each.add(*version);
+        each.add(*state);
+        if let Some(trace_id) = &filter.trace_id {
+            each.push(" and trace_id = ?");
+            each.add(trace_id);
+        }
+        if let Some(limit) = filter.limit {
+            each.push(" order by executed_at desc, trace_id limit ?");
+            each.add(limit);
+        }
+        each.push(&format!(") c{place}"));
+    }
+    let mut statement = Statement::new(
+        "select e.eval_id, e.eval_version, e.trace_id, e.result, e.reason, e.rating, f.note, f.author, e.executed_at, \
+         t.input_preview, r.resolution, r.note, r.author, r.resolved_at from (select * from (",
+    );
+    statement.append(each);
+    statement.push(") every order by executed_at desc, eval_id, trace_id");
+    if let Some(limit) = filter.limit {
+        statement.push(" limit ?");
+        statement.add(limit);
+    }
+    statement.push(
+        ") k join eval_executions e \
+         on e.eval_id = k.eval_id and e.eval_version = k.eval_version and e.trace_id = k.trace_id \
+         join traces t on t.trace_id = k.trace_id \
+         left join feedback f on f.id = (select o.id from feedback o where o.trace_id = e.trace_id \
+         and o.rating = e.rating and not exists (select 1 from feedback n where n.trace_id = o.trace_id \
+         and n.author = o.author and (n.created_at, n.id) > (o.created_at, o.id)) \
+         order by o.created_at desc, o.id desc limit 1) \
+         left join contradiction_resolutions r on r.id = (select max(l.id) from contradiction_resolutions l \
+         where l.eval_id = e.eval_id and l.trace_id = e.trace_id and l.result = e.result and l.rating = e.rating)",
+    );
+    statement
+}
+
+fn read(mut row: Row) -> Result<Contradiction, StoreError> {
+    Ok(Contradiction {
+        eval_id: row.text()?,
+        eval_version: row.number()?,
+        trace_id: row.text()?,
+        result: row.truth()?,
+        reason: row.text_or_null()?,
+        rating: row.rating()?,
+        note: row.text_or_null()?,
+        author: row.text_or_null()?,
+        executed_at: row.time()?,
+        input_preview: row.text()?,
+        resolution: match row.named("a resolution", ResolutionKind::from_name)? {
+            None => None,
+            Some(kind) => {
+                Some(Resolution { kind, note: row.text_or_null()?, author: row.text()?, resolved_at: row.time()? })
+            }
+        },
+    })
+}
+
+async fn count_contradictions(database: &Database, filter: &ContradictionFilter) -> Result<u64, StoreError> {
+    let least: &[&str] = if filter.resolved { &["1", "2"] } else { &["1"] };
+    let states = least.join(", ");
+    let mut statement = match &filter.trace_id {
+        Some(trace_id) => Statement::new(format!(
+            "select count(*) from eval_executions c \
+             join evals v on v.eval_id = c.eval_id and v.newest_version = c.eval_version \
+             where c.contradiction in ({states}) and c.trace_id = ?"
+        ))
+        .bind(trace_id),
+        None => Statement::new(format!(
+            "select cast(coalesce(sum(c.executions), 0) as bigint) from eval_counts c \
+             join evals v on v.eval_id = c.eval_id and v.newest_version = c.eval_version \
+             where c.contradiction in ({states})"
+        )),
+    };
+    if let Some(eval_id) = &filter.eval_id {
+        statement.push(" and c.eval_id = ?");
+        statement.add(eval_id);
+    }
+    let count = database.number(statement).await?;
+    Ok(filter.limit.map_or(count, |limit| count.min(limit)))
+}
+
+async fn resolve(
+    database: &Database,
+    eval_id: &str,
+    trace_id: &str,
+    resolution: &Resolution,
+) -> Result<bool, StoreError> {
+    check_name("an author's name", &resolution.author)?;
+    let mut transaction = database.write().await?;
+    let statement = Statement::new(
+        "select e.eval_version, e.result, e.rating from eval_executions e \
+         join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version \
+         where e.eval_id = ? and e.trace_id = ? and e.contradiction > 0",
+    );
+    let Some(mut row) = transaction.row(statement.bind(eval_id).bind(trace_id)).await? else {
+        return Ok(false);
+    };
+    let (version, result, rating) = (row.number()?, row.truth()?, row.rating()?);
+    let statement = Statement::new(
+        "insert into contradiction_resolutions \
+         (eval_id, eval_version, trace_id, result, rating, resolution, note, author, resolved_at) \
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    );
+    let statement = statement.bind(eval_id).bind(version).bind(trace_id).bind(result).bind(rating.name());
+    let statement = statement.bind(resolution.kind.name()).bind(resolution.note.as_deref());
+    transaction.execute(statement.bind(&resolution.author).bind(resolution.resolved_at)).await?;
+    // The same verdict of another version is the same contradiction.
+    let statement = Statement::new(
+        "update eval_executions set contradiction = 2 \
+         where eval_id = ? and trace_id = ? and result = ? and rating = ? and contradiction = 1",
+    );
+    let statement = statement.bind(eval_id).bind(trace_id).bind(result).bind(rating.name());
+    transaction.execute(statement).await?;
+    transaction.commit().await?;
+    Ok(true)
+}
+
+async fn verdict_pairs(
+    database: &Database,
+    eval_id: &str,
+    before: u64,
+    now: u64,
+) -> Result<Vec<VerdictPair>, StoreError> {
+    let statement = Statement::new(
+        "select b.trace_id, b.result, n.result, b.reason, n.reason, n.rating from eval_executions b \
+         join eval_executions n on n.eval_id = b.eval_id and n.eval_version = ? and n.trace_id = b.trace_id \
+         where b.eval_id = ? and b.eval_version = ? order by b.trace_id",
+    );
+    let pair = |mut row: Row| {
+        Ok(VerdictPair {
+            trace_id: row.text()?,
+            before: row.truth_or_null()?,
+            now: row.truth_or_null()?,
+            before_reason: row.text_or_null()?,
+            now_reason: row.text_or_null()?,
+            rating: row.rating_or_null()?,
+        })
+    };
+    database.rows(statement.bind(now).bind(eval_id).bind(before)).await?.into_iter().map(pair).collect()
+}

@@ -1,0 +1,132 @@
+//! Evals and their versions.
+
+use karat_core::port::{EvalStore, StoreError, Stored};
+use karat_core::stored::{
+    AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, StoredTrace, TraceFilter,
+};
+
+use crate::Store;
+use crate::database::Database;
+use crate::executions;
+use crate::row::Row;
+use crate::statement::Statement;
+use crate::text::check_name;
+
+impl EvalStore for Store {
+    fn add_version<'s>(&'s self, version: &'s NewVersion) -> Stored<'s, AddedVersion> {
+        Box::pin(add_version(&self.database, version))
+    }
+
+    fn evals(&self) -> Stored<'_, Vec<EvalSummary>> {
+        Box::pin(evals(&self.database))
+    }
+
+    fn versions<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<EvalVersion>> {
+        Box::pin(async move {
+            let statement = Statement::new(
+                "select eval_id, version, code, code_hash, guest_hash, note, created_at from eval_versions \
+                 where eval_id = ? order by version",
+            );
+            self.database.rows(statement.bind(eval_id)).await?.into_iter().map(read_version).collect()
+        })
+    }
+
+    fn unjudged<'s>(
+        &'s self,
+        eval_id: &'s str,
+        version: u64,
+        filter: &'s TraceFilter,
+        after: Option<&'s str>,
+        limit: u64,
+    ) -> Stored<'s, Vec<StoredTrace>> {
+        Box::pin(executions::unjudged(&self.database, eval_id, version, filter, after, limit))
+    }
+
+    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> Stored<'s, u64> {
+        Box::pin(executions::count_unjudged(&self.database, eval_id, version, filter))
+    }
+
+    fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> Stored<'s, ()> {
+        Box::pin(executions::put(&self.database, executions))
+    }
+
+    fn executions<'s>(
+        &'s self,
+        eval_id: &'s str,
+        version: u64,
+        after: Option<&'s str>,
+        limit: u64,
+    ) -> Stored<'s, Vec<StoredExecution>> {
+        Box::pin(executions::of_version(&self.database, eval_id, version, after, limit))
+    }
+
+    fn executions_of_trace<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<StoredExecution>> {
+        Box::pin(executions::of_trace(&self.database, trace_id))
+    }
+}
+
+async fn add_version(database: &Database, new: &NewVersion) -> Result<AddedVersion, StoreError> {
+    check_name("an eval's name", &new.eval_id)?;
+    let mut transaction = database.write().await?;
+    let newest = Statement::new(
+        "select v.version, v.code_hash from evals e \
+         join eval_versions v on v.eval_id = e.eval_id and v.version = e.newest_version where e.eval_id = ?",
+    );
+    let mut version = 1;
+    if let Some(mut row) = transaction.row(newest.bind(&new.eval_id)).await? {
+        let newest = row.number()?;
+        if row.text()? == new.code_hash {
+            return Ok(AddedVersion { version: newest, was_there: true });
+        }
+        version = newest + 1;
+    }
+    let eval = Statement::new(
+        "insert into evals (eval_id, newest_version, created_at) values (?, ?, ?) \
+         on conflict (eval_id) do update set newest_version = excluded.newest_version",
+    );
+    transaction.execute(eval.bind(&new.eval_id).bind(version).bind(new.created_at)).await?;
+    let added = Statement::new(
+        "insert into eval_versions (eval_id, version, code, code_hash, guest_hash, note, created_at) \
+         values (?, ?, ?, ?, ?, ?, ?)",
+    );
+    let added = added.bind(&new.eval_id).bind(version).bind(&new.code).bind(&new.code_hash).bind(&new.guest_hash);
+    transaction.execute(added.bind(new.note.as_deref()).bind(new.created_at)).await?;
+    transaction.commit().await?;
+    Ok(AddedVersion { version, was_there: false })
+}
+
+async fn evals(database: &Database) -> Result<Vec<EvalSummary>, StoreError> {
+    let statement = Statement::new(
+        "select e.eval_id, e.newest_version, e.created_at, v.created_at, \
+         cast(coalesce(sum(case when c.verdict = 'passed' then c.executions end), 0) as bigint), \
+         cast(coalesce(sum(case when c.verdict = 'failed' then c.executions end), 0) as bigint), \
+         cast(coalesce(sum(case when c.verdict = 'errored' then c.executions end), 0) as bigint) \
+         from evals e join eval_versions v on v.eval_id = e.eval_id and v.version = e.newest_version \
+         left join eval_counts c on c.eval_id = e.eval_id and c.eval_version = e.newest_version \
+         group by e.eval_id, e.newest_version, e.created_at, v.created_at order by e.eval_id",
+    );
+    let summary = |mut row: Row| {
+        Ok(EvalSummary {
+            eval_id: row.text()?,
+            newest_version: row.number()?,
+            created_at: row.time()?,
+            updated_at: row.time()?,
+            passed: row.number()?,
+            failed: row.number()?,
+            errored: row.number()?,
+        })
+    };
+    database.rows(statement).await?.into_iter().map(summary).collect()
+}
+
+fn read_version(mut row: Row) -> Result<EvalVersion, StoreError> {
+    Ok(EvalVersion {
+        eval_id: row.text()?,
+        version: row.number()?,
+        code: row.text()?,
+        code_hash: row.text()?,
+        guest_hash: row.text()?,
+        note: row.text_or_null()?,
+        created_at: row.time()?,
+    })
+}

@@ -1,0 +1,186 @@
+//! What evals said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::judgement::ErrorKind;
+use karat_core::port::StoreError;
+use karat_core::stored::{StoredExecution, StoredTrace, TraceFilter};
+
+use crate::database::{Database, Transaction};
+use crate::failure::error;
+use crate::filter::condition;
+use crate::row::Row;
+use crate::statement::{Statement, parts};
+use crate::traces::{push_page, read_stored, stored};
+
+/// How many rows one statement writes.
+const ROWS: usize = 256;
+const COLUMNS: &str = "id, eval_id, eval_version, trace_id, trace_hash, result, reason, execution_time_ms, error, \
+                       error_kind, stdout, stderr, code_hash, guest_hash, executed_at";
+
+/// Returns SQL for the state of an execution: 0 where verdict and rating do not contradict each other, 2 where somebody
+/// has decided about this verdict and this rating, else 1.
+pub(crate) fn contradiction(execution: &str, rating: &str) -> String {
+    format!(
+        "case when ({execution}.result = 0 and {rating} = 'positive') \
+         or ({execution}.result = 1 and {rating} = 'negative') \
+         then case when exists (select 1 from contradiction_resolutions r where r.eval_id = {execution}.eval_id \
+         and r.trace_id = {execution}.trace_id and r.result = {execution}.result and r.rating = {rating}) \
+         then 2 else 1 end else 0 end"
+    )
+}
+
+pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> Result<(), StoreError> {
+    // Of several under one key the last one counts.
+    let mut last: BTreeMap<(&str, u64, &str), &StoredExecution> = BTreeMap::new();
+    for one in executions {
+        last.insert((&one.eval_id, one.eval_version, &one.trace_id), one);
+    }
+    let executions: Vec<&StoredExecution> = last.into_values().collect();
+    if executions.is_empty() {
+        return Ok(());
+    }
+    let mut transaction = database.write().await?;
+    for some in parts(&executions, ROWS) {
+        if transaction.execute(insert(some)).await? != some.len() as u64 {
+            return Err(missing_trace(&mut transaction, some).await?);
+        }
+    }
+    transaction.commit().await
+}
+
+fn insert(executions: &[&StoredExecution]) -> Statement {
+    let mut statement = Statement::new(format!("with n ({COLUMNS}) as (values "));
+    statement.push_rows(executions.len(), 15);
+    let state = contradiction("n", "t.rating");
+    statement.push(&format!(
+        ") insert into eval_executions ({COLUMNS}, day, rating, contradiction) \
+         select n.id, n.eval_id, n.eval_version, n.trace_id, n.trace_hash, n.result, n.reason, n.execution_time_ms, \
+         n.error, n.error_kind, n.stdout, n.stderr, n.code_hash, n.guest_hash, n.executed_at, t.day, t.rating, {state} \
+         from n join traces t on t.trace_id = n.trace_id where 1 = 1 \
+         on conflict (eval_id, eval_version, trace_id) do update set id = excluded.id, \
+         trace_hash = excluded.trace_hash, result = excluded.result, reason = excluded.reason, \
+         execution_time_ms = excluded.execution_time_ms, error = excluded.error, error_kind = excluded.error_kind, \
+         stdout = excluded.stdout, stderr = excluded.stderr, code_hash = excluded.code_hash, \
+         guest_hash = excluded.guest_hash, executed_at = excluded.executed_at, day = excluded.day, \
+         rating = excluded.rating, contradiction = excluded.contradiction"
+    ));
+    for one in executions {
+        statement.add(&one.id);
+        statement.add(&one.eval_id);
+        statement.add(one.eval_version);
+        statement.add(&one.trace_id);
+        statement.add(&one.trace_hash);
+        statement.add(one.result);
+        statement.add(one.reason.as_deref());
+        statement.add(one.execution_time_ms);
+        statement.add(one.error.as_deref());
+        statement.add(one.error_kind.map(ErrorKind::name));
+        statement.add(&one.stdout);
+        statement.add(&one.stderr);
+        statement.add(&one.code_hash);
+        statement.add(one.guest_hash.as_deref());
+        statement.add(one.executed_at);
+    }
+    statement
+}
+
+/// Finds out which trace is not there, and says so.
+async fn missing_trace(
+    transaction: &mut Transaction,
+    executions: &[&StoredExecution],
+) -> Result<StoreError, StoreError> {
+    let ids: Vec<String> = executions.iter().map(|one| one.trace_id.clone()).collect();
+    let there = there(transaction, ids).await?;
+    let missing = executions.iter().find(|one| !there.contains(&*crate::text::kept(&one.trace_id)));
+    Ok(error(match missing {
+        Some(one) => format!("there is no trace '{}' in the store, so that nothing can be said of it", one.trace_id),
+        None => "not all executions could be kept".to_owned(),
+    }))
+}
+
+/// Returns those of the ids that traces have.
+pub(crate) async fn there(transaction: &mut Transaction, ids: Vec<String>) -> Result<BTreeSet<String>, StoreError> {
+    let statement = Statement::new("select trace_id from traces where trace_id among ?").bind(ids);
+    transaction.rows(statement).await?.into_iter().map(|mut row| row.text()).collect()
+}
+
+pub(crate) async fn of_version(
+    database: &Database,
+    eval_id: &str,
+    version: u64,
+    after: Option<&str>,
+    limit: u64,
+) -> Result<Vec<StoredExecution>, StoreError> {
+    let text = format!("select {COLUMNS} from eval_executions where eval_id = ? and eval_version = ?");
+    let mut statement = Statement::new(text).bind(eval_id).bind(version);
+    if let Some(after) = after {
+        statement.push(" and trace_id > ?");
+        statement.add(after);
+    }
+    statement.push(" order by trace_id limit ?");
+    database.rows(statement.bind(limit)).await?.into_iter().map(read).collect()
+}
+
+pub(crate) async fn of_trace(database: &Database, trace_id: &str) -> Result<Vec<StoredExecution>, StoreError> {
+    let text = format!("select {COLUMNS} from eval_executions where trace_id = ? order by eval_id, eval_version");
+    database.rows(Statement::new(text).bind(trace_id)).await?.into_iter().map(read).collect()
+}
+
+fn read(mut row: Row) -> Result<StoredExecution, StoreError> {
+    let kind = |name: &str| ErrorKind::ALL.into_iter().find(|kind| kind.name() == name);
+    Ok(StoredExecution {
+        id: row.text()?,
+        eval_id: row.text()?,
+        eval_version: row.number()?,
+        trace_id: row.text()?,
+        trace_hash: row.text()?,
+        result: row.truth_or_null()?,
+        reason: row.text_or_null()?,
+        execution_time_ms: row.number()?,
+        error: row.text_or_null()?,
+        error_kind: row.named("a kind of error", kind)?,
+        stdout: row.text()?,
+        stderr: row.text()?,
+        code_hash: row.text()?,
+        guest_hash: row.text_or_null()?,
+        executed_at: row.time()?,
+    })
+}
+
+/// Appends that a version has not judged a trace as it is now.
+fn push_unjudged(statement: &mut Statement, eval_id: &str, version: u64) {
+    statement.push(
+        " and not exists (select 1 from eval_executions x where x.eval_id = ? and x.eval_version = ? \
+         and x.trace_id = t.trace_id and x.trace_hash = t.hash)",
+    );
+    statement.add(eval_id);
+    statement.add(version);
+}
+
+pub(crate) async fn unjudged(
+    database: &Database,
+    eval_id: &str,
+    version: u64,
+    filter: &TraceFilter,
+    after: Option<&str>,
+    limit: u64,
+) -> Result<Vec<StoredTrace>, StoreError> {
+    let mut statement = stored();
+    statement.append(condition(filter));
+    push_unjudged(&mut statement, eval_id, version);
+    push_page(&mut statement, after, limit);
+    database.rows(statement).await?.into_iter().map(|mut row| read_stored(&mut row)).collect()
+}
+
+pub(crate) async fn count_unjudged(
+    database: &Database,
+    eval_id: &str,
+    version: u64,
+    filter: &TraceFilter,
+) -> Result<u64, StoreError> {
+    let mut statement = Statement::new("select count(*) from traces t where ");
+    statement.append(condition(filter));
+    push_unjudged(&mut statement, eval_id, version);
+    database.number(statement).await
+}

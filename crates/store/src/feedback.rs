@@ -1,0 +1,219 @@
+//! What people said.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use karat_core::feedback::{Feedback, Rating, consensus};
+use karat_core::hash::long_hash;
+use karat_core::port::{FeedbackStore, StoreError, Stored};
+use karat_core::stored::{AuthorRating, ReviewCandidate, TraceFilter};
+
+use crate::Store;
+use crate::database::{Database, Transaction};
+use crate::executions::{contradiction, there};
+use crate::failure::error_with;
+use crate::filter::condition;
+use crate::row::Row;
+use crate::statement::{Statement, parts};
+use crate::text::{check_name, kept, time};
+
+/// How many rows one statement writes.
+const ROWS: usize = 512;
+const COLUMNS: &str = "f.trace_id, f.author, f.rating, f.note, f.source, f.created_at";
+/// Holds for the newest statement of an author about a trace.
+const NEWEST: &str = "not exists (select 1 from feedback n where n.trace_id = f.trace_id and n.author = f.author \
+                      and (n.created_at, n.id) > (f.created_at, f.id))";
+
+impl FeedbackStore for Store {
+    fn add_feedback<'s>(&'s self, feedback: &'s [Feedback]) -> Stored<'s, Vec<bool>> {
+        Box::pin(add(&self.database, feedback))
+    }
+
+    fn feedback_of<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<Feedback>> {
+        Box::pin(async move {
+            let text = format!("select {COLUMNS} from feedback f where f.trace_id = ? order by f.created_at, f.id");
+            self.database.rows(Statement::new(text).bind(trace_id)).await?.into_iter().map(read).collect()
+        })
+    }
+
+    fn list_feedback<'s>(
+        &'s self,
+        author: Option<&'s str>,
+        only_current: bool,
+        limit: Option<u64>,
+    ) -> Stored<'s, Vec<Feedback>> {
+        Box::pin(async move {
+            let mut statement = Statement::new(format!("select {COLUMNS} from feedback f where 1 = 1"));
+            if let Some(author) = author {
+                statement.push(" and f.author = ?");
+                statement.add(author);
+            }
+            if only_current {
+                statement.push(&format!(" and {NEWEST}"));
+            }
+            statement.push(" order by f.created_at desc, f.id desc");
+            if let Some(limit) = limit {
+                statement.push(" limit ?");
+                statement.add(limit);
+            }
+            self.database.rows(statement).await?.into_iter().map(read).collect()
+        })
+    }
+
+    fn author_ratings(&self) -> Stored<'_, Vec<AuthorRating>> {
+        Box::pin(async move {
+            let text = format!("select f.trace_id, f.author, f.rating from feedback f where {NEWEST} order by 1, 2");
+            let rating =
+                |mut row: Row| Ok(AuthorRating { trace_id: row.text()?, author: row.text()?, rating: row.rating()? });
+            self.database.rows(Statement::new(text)).await?.into_iter().map(rating).collect()
+        })
+    }
+
+    fn review_candidates<'s>(&'s self, author: &'s str, filter: &'s TraceFilter) -> Stored<'s, Vec<ReviewCandidate>> {
+        Box::pin(review_candidates(&self.database, author, filter))
+    }
+}
+
+async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, StoreError> {
+    for one in feedback {
+        check_name("an author's name", &one.author)?;
+    }
+    if feedback.is_empty() {
+        return Ok(Vec::new());
+    }
+    let hashes: Vec<String> = feedback.iter().map(hash).collect();
+    let mut transaction = database.write().await?;
+    let mut known: HashSet<String> = HashSet::new();
+    for (some, some_hashes) in feedback.chunks(ROWS).zip(hashes.chunks(ROWS)) {
+        check_traces(&mut transaction, some).await?;
+        let statement = Statement::new("select hash from feedback where hash among ?").bind(some_hashes.to_vec());
+        for mut row in transaction.rows(statement).await? {
+            known.insert(row.text()?);
+        }
+    }
+    let mut is_new = Vec::with_capacity(feedback.len());
+    let mut new: Vec<(&Feedback, &str)> = Vec::new();
+    for (one, hash) in feedback.iter().zip(&hashes) {
+        let added = known.insert(hash.clone());
+        is_new.push(added);
+        if added {
+            new.push((one, hash));
+        }
+    }
+    for some in parts(&new, ROWS) {
+        transaction.execute(insert(some)).await?;
+    }
+    let touched: BTreeSet<String> = new.iter().map(|(one, _)| kept(&one.trace_id).into_owned()).collect();
+    let touched: Vec<String> = touched.into_iter().collect();
+    for some in touched.chunks(ROWS) {
+        rate(&mut transaction, some).await?;
+    }
+    transaction.commit().await?;
+    Ok(is_new)
+}
+
+/// Returns the hash of all that makes a statement the same.
+fn hash(feedback: &Feedback) -> String {
+    let note = feedback.note.as_deref().unwrap_or_default();
+    let said = (&feedback.trace_id, &feedback.author, feedback.rating.name(), note, time(feedback.created_at));
+    long_hash(&serde_json::to_vec(&said).unwrap_or_default())
+}
+
+async fn check_traces(transaction: &mut Transaction, feedback: &[Feedback]) -> Result<(), StoreError> {
+    let ids: Vec<String> = feedback.iter().map(|one| one.trace_id.clone()).collect();
+    let there = there(transaction, ids).await?;
+    match feedback.iter().find(|one| !there.contains(&*kept(&one.trace_id))) {
+        None => Ok(()),
+        Some(one) => Err(error_with(
+            format!("there is no trace '{}' in the store", one.trace_id),
+            "`karat trace list` shows the traces that are there",
+        )),
+    }
+}
+
+fn insert(feedback: &[(&Feedback, &str)]) -> Statement {
+    let mut statement =
+        Statement::new("insert into feedback (trace_id, author, rating, note, source, created_at, hash) values ");
+    statement.push_rows(feedback.len(), 7);
+    for (one, hash) in feedback {
+        statement.add(&one.trace_id);
+        statement.add(&one.author);
+        statement.add(one.rating.name());
+        statement.add(one.note.as_deref().filter(|note| !note.is_empty()));
+        statement.add(&one.source);
+        statement.add(one.created_at);
+        statement.add(*hash);
+    }
+    statement
+}
+
+/// Brings what people say of these traces together to what they said last, and everything that depends on it.
+async fn rate(transaction: &mut Transaction, traces: &[String]) -> Result<(), StoreError> {
+    let statement = Statement::new(
+        "select f.trace_id, f.author, f.rating, t.rating from feedback f join traces t on t.trace_id = f.trace_id \
+         where f.trace_id among ? order by f.trace_id, f.author, f.created_at, f.id",
+    );
+    let mut newest: BTreeMap<String, BTreeMap<String, Rating>> = BTreeMap::new();
+    let mut before: BTreeMap<String, Option<Rating>> = BTreeMap::new();
+    for mut row in transaction.rows(statement.bind(traces.to_vec())).await? {
+        let trace = row.text()?;
+        // The last statement of an author comes last.
+        newest.entry(trace.clone()).or_default().insert(row.text()?, row.rating()?);
+        before.insert(trace, row.rating_or_null()?);
+    }
+    let mut changed: BTreeMap<Rating, Vec<String>> = BTreeMap::new();
+    for (trace, authors) in newest {
+        if let Some(rating) = consensus(authors.into_values())
+            && before.get(&trace) != Some(&Some(rating))
+        {
+            changed.entry(rating).or_default().push(trace);
+        }
+    }
+    for (rating, traces) in changed {
+        let name = rating.name();
+        let statement = Statement::new("update traces set rating = ? where trace_id among ?");
+        transaction.execute(statement.bind(name).bind(traces.clone())).await?;
+        let state = contradiction("eval_executions", &format!("'{name}'"));
+        let text = format!("update eval_executions set rating = ?, contradiction = {state} where trace_id among ?");
+        transaction.execute(Statement::new(text).bind(name).bind(traces)).await?;
+    }
+    Ok(())
+}
+
+fn read(mut row: Row) -> Result<Feedback, StoreError> {
+    Ok(Feedback {
+        trace_id: row.text()?,
+        author: row.text()?,
+        rating: row.rating()?,
+        note: row.text_or_null()?,
+        source: row.text()?,
+        created_at: row.time()?,
+    })
+}
+
+async fn review_candidates(
+    database: &Database,
+    author: &str,
+    filter: &TraceFilter,
+) -> Result<Vec<ReviewCandidate>, StoreError> {
+    let mut statement = Statement::new(
+        "select t.trace_id, cast(coalesce(sum(case when x.result = 1 then 1 end), 0) as bigint), \
+         cast(coalesce(sum(case when x.result = 0 then 1 end), 0) as bigint), \
+         cast(coalesce(sum(case when x.trace_id is not null and x.result is null then 1 end), 0) as bigint), t.started_at \
+         from traces t left join (select e.trace_id, e.result from eval_executions e \
+         join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version) x on x.trace_id = t.trace_id \
+         where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ?) and ",
+    )
+    .bind(author);
+    statement.append(condition(filter));
+    statement.push(" group by t.trace_id, t.started_at order by t.trace_id");
+    let candidate = |mut row: Row| {
+        Ok(ReviewCandidate {
+            trace_id: row.text()?,
+            passed: row.number()?,
+            failed: row.number()?,
+            errored: row.number()?,
+            started_at: row.time_or_null()?,
+        })
+    };
+    database.rows(statement).await?.into_iter().map(candidate).collect()
+}

@@ -1,0 +1,106 @@
+//! Opening a database of PostgreSQL.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use karat_core::port::StoreError;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
+
+use crate::database::Database;
+use crate::failure::{error, error_with, failed};
+use crate::migrations;
+
+/// How long one waits for a server that does not answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long one waits for a connection while others are at work.
+const QUEUE: Duration = Duration::from_mins(1);
+const CONNECTIONS: u32 = 5;
+
+/// Connects to a server.
+pub(crate) async fn open(url: &str) -> Result<Database, StoreError> {
+    // What is wrong with a URL may be told with parts of it, and one of its parts is the password.
+    let options = PgConnectOptions::from_str(url).map_err(|_| {
+        error_with("the store's URL is not valid", "it has the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+    })?;
+    let options = options.application_name("karat").disable_statement_logging();
+    let label = label(&options);
+    let connecting = tokio::time::timeout(PATIENCE, options.connect()).await;
+    let connected = connecting.map_err(|_| unreachable(&label, "it does not answer"))?;
+    let mut connection = connected.map_err(|cause| not_connected(cause, &options, &label))?;
+    if !is_current(&mut connection).await? {
+        let migrated = migrations::POSTGRES.run_direct(None, &mut connection, false).await;
+        migrated.map_err(|cause| migrations::not_migrated(cause, &label))?;
+    }
+    connection.close().await.map_err(failed)?;
+    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(QUEUE).connect_lazy_with(options);
+    Ok(Database::postgres(pool, &label))
+}
+
+/// Says where the server is, and which database is meant; no user, no password.
+fn label(options: &PgConnectOptions) -> String {
+    let place = match options.get_socket() {
+        Some(socket) => socket.display().to_string(),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
+    format!("{place}/{}", database(options))
+}
+
+fn database(options: &PgConnectOptions) -> &str {
+    options.get_database().unwrap_or_else(|| options.get_username())
+}
+
+fn unreachable(label: &str, why: &str) -> StoreError {
+    error_with(
+        format!("PostgreSQL at {label} cannot be reached: {why}"),
+        "make sure that the server runs and that host and port in `store` are right",
+    )
+}
+
+fn not_connected(cause: sqlx::Error, options: &PgConnectOptions, label: &str) -> StoreError {
+    let user = options.get_username();
+    match cause {
+        sqlx::Error::Io(cause) => unreachable(label, &cause.to_string()),
+        sqlx::Error::Tls(cause) => error_with(
+            format!("PostgreSQL at {label} cannot be spoken to securely: {cause}"),
+            "set `sslmode` and `sslrootcert` in the URL",
+        ),
+        sqlx::Error::Database(cause) => match cause.code().as_deref() {
+            Some("28P01" | "28000") => error_with(
+                format!("PostgreSQL at {label} does not let the user '{user}' in"),
+                "set the right user and password in KARAT_STORE, or PGPASSWORD, or a password file",
+            ),
+            Some("3D000") => {
+                let name = database(options);
+                error_with(
+                    format!("PostgreSQL at {label} has no database '{name}'"),
+                    format!("make it with: createdb {name}"),
+                )
+            }
+            Some("53300") => error_with(
+                format!("PostgreSQL at {label} has no connection left"),
+                "end other programs that are connected, or raise max_connections",
+            ),
+            Some("57P03") => {
+                error_with(format!("PostgreSQL at {label} is starting or stopping"), "try again in a moment")
+            }
+            _ => error(format!("PostgreSQL at {label} refused: {}", cause.message())),
+        },
+        other => error(format!("PostgreSQL at {label} cannot be used: {other}")),
+    }
+}
+
+/// Tells whether there is nothing to migrate, without taking the lock that migrations take.
+async fn is_current(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    let there = "select to_regclass('_sqlx_migrations') is not null";
+    let there: bool = sqlx::query_scalar(there).fetch_one(&mut *connection).await.map_err(failed)?;
+    if !there {
+        return Ok(false);
+    }
+    let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as("select version, checksum from _sqlx_migrations where success")
+        .fetch_all(connection)
+        .await
+        .map_err(failed)?;
+    Ok(migrations::is_current(&migrations::POSTGRES, &BTreeMap::from_iter(applied)))
+}

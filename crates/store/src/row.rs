@@ -1,0 +1,116 @@
+//! Rows of either database.
+
+use jiff::Timestamp;
+use karat_core::feedback::Rating;
+use karat_core::port::StoreError;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Column as _, Row as _, TypeInfo as _};
+
+use crate::failure::{failed, strange};
+
+/// A row, read column after column.
+pub(crate) struct Row {
+    columns: Columns,
+    next: usize,
+}
+
+enum Columns {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+macro_rules! read {
+    ($row:expr, $kind:ty) => {{
+        let column = $row.next;
+        $row.next += 1;
+        match &$row.columns {
+            Columns::Sqlite(columns) => columns.try_get_unchecked::<Option<$kind>, _>(column),
+            Columns::Postgres(columns) => columns.try_get_unchecked::<Option<$kind>, _>(column),
+        }
+        .map_err(failed)?
+    }};
+}
+
+impl Row {
+    pub(crate) fn text(&mut self) -> Result<String, StoreError> {
+        self.text_or_null()?.ok_or_else(|| strange("null where a text should be"))
+    }
+
+    pub(crate) fn text_or_null(&mut self) -> Result<Option<String>, StoreError> {
+        Ok(read!(self, String))
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
+        self.bytes_or_null()?.ok_or_else(|| strange("null where bytes should be"))
+    }
+
+    pub(crate) fn bytes_or_null(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(read!(self, Vec<u8>))
+    }
+
+    pub(crate) fn real_or_null(&mut self) -> Result<Option<f64>, StoreError> {
+        Ok(read!(self, f64))
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64, StoreError> {
+        self.number_or_null()?.ok_or_else(|| strange("null where a number should be"))
+    }
+
+    pub(crate) fn number_or_null(&mut self) -> Result<Option<u64>, StoreError> {
+        let number = match &self.columns {
+            Columns::Sqlite(_) => read!(self, i64),
+            Columns::Postgres(columns) => {
+                match columns.columns().get(self.next).map(|column| column.type_info().name()) {
+                    Some("INT2") => read!(self, i16).map(i64::from),
+                    Some("INT4") => read!(self, i32).map(i64::from),
+                    _ => read!(self, i64),
+                }
+            }
+        };
+        number.map(|number| u64::try_from(number).map_err(|_| strange("a number below zero"))).transpose()
+    }
+
+    pub(crate) fn truth(&mut self) -> Result<bool, StoreError> {
+        Ok(self.number()? != 0)
+    }
+
+    pub(crate) fn truth_or_null(&mut self) -> Result<Option<bool>, StoreError> {
+        Ok(self.number_or_null()?.map(|number| number != 0))
+    }
+
+    pub(crate) fn time(&mut self) -> Result<Timestamp, StoreError> {
+        self.time_or_null()?.ok_or_else(|| strange("null where a time should be"))
+    }
+
+    pub(crate) fn time_or_null(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        let text = self.text_or_null()?;
+        text.map(|text| text.parse().map_err(|_| strange(&format!("'{text}' where a time should be")))).transpose()
+    }
+
+    pub(crate) fn rating(&mut self) -> Result<Rating, StoreError> {
+        self.rating_or_null()?.ok_or_else(|| strange("null where a rating should be"))
+    }
+
+    pub(crate) fn rating_or_null(&mut self) -> Result<Option<Rating>, StoreError> {
+        self.named("a rating", Rating::from_name)
+    }
+
+    /// Reads a text that stands for one of several things.
+    pub(crate) fn named<T>(&mut self, what: &str, find: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+        let text = self.text_or_null()?;
+        text.map(|text| find(&text).ok_or_else(|| strange(&format!("'{text}' where {what} should be")))).transpose()
+    }
+}
+
+impl From<SqliteRow> for Row {
+    fn from(row: SqliteRow) -> Self {
+        Self { columns: Columns::Sqlite(row), next: 0 }
+    }
+}
+
+impl From<PgRow> for Row {
+    fn from(row: PgRow) -> Self {
+        Self { columns: Columns::Postgres(row), next: 0 }
+    }
+}

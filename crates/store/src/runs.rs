@@ -1,0 +1,138 @@
+//! Runs of eval files.
+
+use jiff::Timestamp;
+use karat_core::port::{RunStore, StoreError, Stored};
+use karat_core::result::Outcome;
+use karat_core::stored::{NewTrace, StoredCase, StoredRun};
+
+use crate::Store;
+use crate::row::Row;
+use crate::statement::{Statement, parts};
+use crate::traces::{Packed, put};
+
+/// How many rows one statement writes.
+const ROWS: usize = 128;
+
+impl RunStore for Store {
+    fn put_run<'s>(&'s self, run: &'s StoredRun) -> Stored<'s, ()> {
+        Box::pin(async move {
+            let statement = Statement::new(
+                "insert into runs (run_id, started_at, ended_at, agents, suites, cases, passed, failed, errored, \
+                 interrupted) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+                 on conflict (run_id) do update set started_at = excluded.started_at, ended_at = excluded.ended_at, \
+                 agents = excluded.agents, suites = excluded.suites, cases = excluded.cases, \
+                 passed = excluded.passed, failed = excluded.failed, errored = excluded.errored, \
+                 interrupted = excluded.interrupted",
+            );
+            let agents = serde_json::to_string(&run.agents).unwrap_or_default();
+            let statement = statement.bind(&run.run_id).bind(run.started_at).bind(run.ended_at).bind(agents);
+            let statement = statement.bind(run.suites).bind(run.cases).bind(run.passed).bind(run.failed);
+            let mut transaction = self.database.write().await?;
+            transaction.execute(statement.bind(run.errored).bind(run.interrupted)).await?;
+            transaction.commit().await
+        })
+    }
+
+    fn put_cases<'s>(&'s self, cases: &'s [StoredCase], traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, ()> {
+        Box::pin(async move {
+            if cases.is_empty() && traces.is_empty() {
+                return Ok(());
+            }
+            let packed = Packed::all(traces)?;
+            let mut transaction = self.database.write().await?;
+            put(&mut transaction, &packed, now).await?;
+            for some in parts(cases, ROWS) {
+                transaction.execute(insert(some)).await?;
+            }
+            transaction.commit().await
+        })
+    }
+
+    fn runs(&self, limit: u64) -> Stored<'_, Vec<StoredRun>> {
+        Box::pin(async move {
+            let statement = Statement::new(
+                "select run_id, started_at, ended_at, agents, suites, cases, passed, failed, errored, interrupted \
+                 from runs order by started_at desc, run_id desc limit ?",
+            );
+            self.database.rows(statement.bind(limit)).await?.into_iter().map(read_run).collect()
+        })
+    }
+
+    fn cases_of_run<'s>(&'s self, run_id: &'s str) -> Stored<'s, Vec<StoredCase>> {
+        Box::pin(async move {
+            let statement = Statement::new(
+                "select run_id, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, duration_ms, \
+                 trace_id from run_cases where run_id = ? order by id",
+            );
+            self.database.rows(statement.bind(run_id)).await?.into_iter().map(read_case).collect()
+        })
+    }
+}
+
+fn outcome_name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "passed",
+        Outcome::Failed => "failed",
+        Outcome::Errored => "errored",
+    }
+}
+
+fn insert(cases: &[StoredCase]) -> Statement {
+    let mut statement = Statement::new(
+        "insert into run_cases (run_id, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, duration_ms, \
+         trace_id) values ",
+    );
+    statement.push_rows(cases.len(), 11);
+    statement.push(
+        " on conflict (run_id, eval_file, agent, case_id, trial) do update set tool_name = excluded.tool_name, \
+         tier = excluded.tier, outcome = excluded.outcome, error = excluded.error, \
+         duration_ms = excluded.duration_ms, trace_id = excluded.trace_id",
+    );
+    for one in cases {
+        statement.add(&one.run_id);
+        statement.add(&one.eval_file);
+        statement.add(&one.tool_name);
+        statement.add(&one.tier);
+        statement.add(&one.agent);
+        statement.add(&one.case_id);
+        statement.add(one.trial);
+        statement.add(outcome_name(one.outcome));
+        statement.add(one.error.as_deref());
+        statement.add(one.duration_ms);
+        statement.add(one.trace_id.as_deref());
+    }
+    statement
+}
+
+fn read_run(mut row: Row) -> Result<StoredRun, StoreError> {
+    Ok(StoredRun {
+        run_id: row.text()?,
+        started_at: row.time()?,
+        ended_at: row.time_or_null()?,
+        agents: row.named("a list of agents", |text| serde_json::from_str(text).ok())?.unwrap_or_default(),
+        suites: row.number()?,
+        cases: row.number()?,
+        passed: row.number()?,
+        failed: row.number()?,
+        errored: row.number()?,
+        interrupted: row.truth()?,
+    })
+}
+
+fn read_case(mut row: Row) -> Result<StoredCase, StoreError> {
+    let outcomes = [Outcome::Passed, Outcome::Failed, Outcome::Errored];
+    let outcome = |name: &str| outcomes.into_iter().find(|outcome| outcome_name(*outcome) == name);
+    Ok(StoredCase {
+        run_id: row.text()?,
+        eval_file: row.text()?,
+        tool_name: row.text()?,
+        tier: row.text()?,
+        agent: row.text()?,
+        case_id: row.text()?,
+        trial: row.number()?,
+        outcome: row.named("an outcome", outcome)?.unwrap_or(Outcome::Errored),
+        error: row.text_or_null()?,
+        duration_ms: row.number()?,
+        trace_id: row.text_or_null()?,
+    })
+}

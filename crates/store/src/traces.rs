@@ -1,0 +1,382 @@
+//! Traces.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use karat_core::hash::short_hash;
+use karat_core::port::{StoreError, Stored, TraceStore};
+use karat_core::stored::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};
+
+use crate::Store;
+use crate::database::Transaction;
+use crate::filter::{condition, narrowed};
+use crate::payload::{Packer, unpack, unpack_text};
+use crate::row::Row;
+use crate::statement::{Statement, parts};
+use crate::text::{check_key, findable, kept, time};
+
+/// The columns that a head is read from, in the order of `read_head`.
+const HEAD: &str = "t.trace_id, t.name, t.session_id, t.model, t.started_at, t.duration_ms, t.steps, t.tool_calls, \
+                    t.errors, t.tools, t.input_tokens, t.output_tokens, t.cost_usd, t.input_preview, t.output_preview, \
+                    t.hash";
+/// How many rows one statement writes.
+const ROWS: usize = 128;
+
+/// Returns the hash of a raw payload, by which `Expected::Raw` names what a writer has seen.
+pub fn raw_hash(raw: &[u8]) -> String {
+    short_hash(raw)
+}
+
+impl TraceStore for Store {
+    fn put_traces<'s>(&'s self, traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, Vec<Put>> {
+        Box::pin(async move {
+            if traces.is_empty() {
+                return Ok(Vec::new());
+            }
+            let packed = Packed::all(traces)?;
+            let mut transaction = self.database.write().await?;
+            let put = put(&mut transaction, &packed, now).await?;
+            transaction.commit().await?;
+            Ok(put)
+        })
+    }
+
+    fn trace<'s>(&'s self, id: &'s str) -> Stored<'s, Option<StoredTrace>> {
+        Box::pin(async move {
+            let mut statement = stored();
+            statement.push("t.trace_id = ?");
+            let row = self.database.row(statement.bind(id)).await?;
+            row.map(|mut row| read_stored(&mut row)).transpose()
+        })
+    }
+
+    fn raw<'s>(&'s self, id: &'s str) -> Stored<'s, Option<Vec<u8>>> {
+        Box::pin(async move {
+            let statement = Statement::new("select coalesce(raw, document) from trace_payloads where trace_id = ?");
+            let row = self.database.row(statement.bind(id)).await?;
+            row.map(|mut row| unpack(&row.bytes()?)).transpose()
+        })
+    }
+
+    fn trace_ids<'s>(&'s self, beginning: &'s str, limit: u64) -> Stored<'s, Vec<String>> {
+        Box::pin(async move {
+            let statement =
+                "select trace_id from traces where trace_id >= ? and trace_id < ? order by trace_id limit ?";
+            // Nothing sorts after the last of all characters.
+            let end = format!("{beginning}\u{10ffff}");
+            let rows = self.database.rows(Statement::new(statement).bind(beginning).bind(end).bind(limit)).await?;
+            rows.into_iter().map(|mut row| row.text()).collect()
+        })
+    }
+
+    fn list_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, Vec<TraceListed>> {
+        Box::pin(async move {
+            let mut statement =
+                Statement::new(format!("select {HEAD}, t.source, t.imported_at, t.rating from traces t where "));
+            statement.append(narrowed(filter));
+            statement.push(" order by t.began_at desc, t.trace_id");
+            if let Some(limit) = filter.limit {
+                statement.push(" limit ?");
+                statement.add(limit);
+            }
+            let listed = |mut row: Row| {
+                Ok(TraceListed {
+                    head: read_head(&mut row)?,
+                    source: row.text()?,
+                    imported_at: row.time()?,
+                    rating: row.rating_or_null()?,
+                })
+            };
+            self.database.rows(statement).await?.into_iter().map(listed).collect()
+        })
+    }
+
+    fn count_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, u64> {
+        Box::pin(async move {
+            let mut statement = Statement::new("select count(*) from traces t where ");
+            statement.append(narrowed(filter));
+            let count = self.database.number(statement).await?;
+            Ok(filter.limit.map_or(count, |limit| count.min(limit)))
+        })
+    }
+
+    fn read_traces<'s>(
+        &'s self,
+        filter: &'s TraceFilter,
+        after: Option<&'s str>,
+        limit: u64,
+    ) -> Stored<'s, Vec<StoredTrace>> {
+        Box::pin(async move {
+            let mut statement = stored();
+            statement.append(condition(filter));
+            push_page(&mut statement, after, limit);
+            self.database.rows(statement).await?.into_iter().map(|mut row| read_stored(&mut row)).collect()
+        })
+    }
+}
+
+/// Returns a statement for whole traces, up to `where`.
+pub(crate) fn stored() -> Statement {
+    Statement::new(format!(
+        "select {HEAD}, t.source, t.imported_at, p.document \
+         from traces t join trace_payloads p on p.trace_id = t.trace_id where "
+    ))
+}
+
+/// Appends which page of traces is meant.
+pub(crate) fn push_page(statement: &mut Statement, after: Option<&str>, limit: u64) {
+    if let Some(after) = after {
+        statement.push(" and t.trace_id > ?");
+        statement.add(after);
+    }
+    statement.push(" order by t.trace_id limit ?");
+    statement.add(limit);
+}
+
+pub(crate) fn read_stored(row: &mut Row) -> Result<StoredTrace, StoreError> {
+    Ok(StoredTrace {
+        head: read_head(row)?,
+        source: row.text()?,
+        imported_at: row.time()?,
+        document: unpack_text(&row.bytes()?)?,
+    })
+}
+
+fn read_head(row: &mut Row) -> Result<TraceHead, StoreError> {
+    Ok(TraceHead {
+        trace_id: row.text()?,
+        name: row.text_or_null()?,
+        session_id: row.text_or_null()?,
+        model: row.text_or_null()?,
+        started_at: row.time_or_null()?,
+        duration_ms: row.number_or_null()?,
+        steps: row.number()?,
+        tool_calls: row.number()?,
+        errors: row.number()?,
+        tools: row.named("a list of tools", |text| serde_json::from_str(text).ok())?.unwrap_or_default(),
+        input_tokens: row.number_or_null()?,
+        output_tokens: row.number_or_null()?,
+        cost_usd: row.real_or_null()?,
+        input_preview: row.text()?,
+        output_preview: row.text()?,
+        hash: row.text()?,
+    })
+}
+
+/// A trace as it is written: all that takes time is done before the writers' turn comes.
+pub(crate) struct Packed<'t> {
+    trace: &'t NewTrace,
+    id: String,
+    raw_hash: String,
+    document: Vec<u8>,
+    raw: Option<Vec<u8>>,
+}
+
+impl<'t> Packed<'t> {
+    pub(crate) fn all(traces: &'t [NewTrace]) -> Result<Vec<Self>, StoreError> {
+        let mut packer = Packer::new()?;
+        let mut pack = |trace: &'t NewTrace| {
+            check_key("a trace's id", &trace.head.trace_id)?;
+            let same = trace.raw == trace.document.as_bytes();
+            Ok(Self {
+                trace,
+                id: kept(&trace.head.trace_id).into_owned(),
+                raw_hash: raw_hash(&trace.raw),
+                document: packer.pack(trace.document.as_bytes())?,
+                raw: if same { None } else { Some(packer.pack(&trace.raw)?) },
+            })
+        };
+        traces.iter().map(&mut pack).collect()
+    }
+}
+
+/// What is there under an id.
+struct There {
+    hash: String,
+    raw_hash: String,
+    day: String,
+    imported_at: Timestamp,
+}
+
+/// A trace that will be written, and when it first came.
+struct Write<'p, 't> {
+    packed: &'p Packed<'t>,
+    imported_at: Timestamp,
+    /// The day that is kept with its executions, where there can be any.
+    day_before: Option<String>,
+}
+
+impl Write<'_, '_> {
+    fn began_at(&self) -> String {
+        time(self.packed.trace.head.started_at.unwrap_or(self.imported_at))
+    }
+
+    fn day(&self) -> String {
+        day(&self.began_at())
+    }
+}
+
+/// Returns the day of a time's text.
+fn day(time: &str) -> String {
+    time.get(..10).unwrap_or(time).to_owned()
+}
+
+/// Puts traces in, within a transaction of a writer.
+pub(crate) async fn put(
+    transaction: &mut Transaction,
+    packed: &[Packed<'_>],
+    now: Timestamp,
+) -> Result<Vec<Put>, StoreError> {
+    let mut there = look(transaction, packed).await?;
+    // The last one under an id is written, once.
+    let mut writes: BTreeMap<&str, Write<'_, '_>> = BTreeMap::new();
+    let mut puts = Vec::with_capacity(packed.len());
+    for one in packed {
+        let before = there.get(&one.id);
+        let put = decide(one, before);
+        puts.push(put);
+        if matches!(put, Put::Added | Put::Changed) {
+            let imported_at = before.map_or(now, |before| before.imported_at);
+            let day_before = before.map(|before| before.day.clone());
+            let write = Write { packed: one, imported_at, day_before };
+            let now_there = There {
+                hash: one.trace.head.hash.clone(),
+                raw_hash: one.raw_hash.clone(),
+                // What the executions have until they are told otherwise.
+                day: write.day_before.clone().unwrap_or_else(|| write.day()),
+                imported_at,
+            };
+            there.insert(one.id.clone(), now_there);
+            writes.insert(&one.id, write);
+        }
+    }
+    let writes: Vec<Write<'_, '_>> = writes.into_values().collect();
+    for some in parts(&writes, ROWS) {
+        write(transaction, some, now).await?;
+    }
+    Ok(puts)
+}
+
+/// Returns what is there under the ids.
+async fn look(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<HashMap<String, There>, StoreError> {
+    let ids: Vec<String> = packed.iter().map(|one| one.id.clone()).collect();
+    let statement = "select trace_id, hash, raw_hash, day, imported_at from traces where trace_id among ?";
+    let mut there = HashMap::new();
+    for mut row in transaction.rows(Statement::new(statement).bind(ids)).await? {
+        let id = row.text()?;
+        let found = There { hash: row.text()?, raw_hash: row.text()?, day: row.text()?, imported_at: row.time()? };
+        there.insert(id, found);
+    }
+    Ok(there)
+}
+
+fn decide(new: &Packed<'_>, before: Option<&There>) -> Put {
+    match (before, &new.trace.expected) {
+        (None, Expected::Anything | Expected::Nothing) => Put::Added,
+        (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => Put::Unchanged,
+        (None, Expected::Raw(_)) | (Some(_), Expected::Nothing) => Put::Conflict,
+        (Some(before), Expected::Raw(seen)) if *seen != before.raw_hash => Put::Conflict,
+        (Some(_), Expected::Anything | Expected::Raw(_)) => Put::Changed,
+    }
+}
+
+async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Timestamp) -> Result<(), StoreError> {
+    write_heads(transaction, writes, now).await?;
+    let mut payloads = Statement::new("insert into trace_payloads (trace_id, document, raw) values ");
+    payloads.push_rows(writes.len(), 3);
+    payloads.push(" on conflict (trace_id) do update set document = excluded.document, raw = excluded.raw");
+    for one in writes {
+        payloads.add(&one.packed.id);
+        payloads.add(one.packed.document.clone());
+        payloads.add(one.packed.raw.clone());
+    }
+    transaction.execute(payloads).await?;
+
+    let again = writes.iter().filter(|one| one.day_before.is_some());
+    let again: Vec<String> = again.map(|one| one.packed.id.clone()).collect();
+    if !again.is_empty() {
+        transaction.execute(Statement::new("delete from trace_tools where trace_id among ?").bind(again)).await?;
+    }
+    let mut tools: Vec<(&str, &str)> = Vec::new();
+    for one in writes {
+        let names = one.packed.trace.head.tools.iter().map(|tool| findable(tool));
+        tools.extend(names.map(|name| (name, one.packed.id.as_str())));
+    }
+    tools.sort_unstable();
+    tools.dedup();
+    for some in parts(&tools, ROWS) {
+        let mut statement = Statement::new("insert into trace_tools (tool, trace_id) values ");
+        statement.push_rows(some.len(), 2);
+        statement.push(" on conflict do nothing");
+        for (tool, id) in some {
+            statement.add(*tool);
+            statement.add(*id);
+        }
+        transaction.execute(statement).await?;
+    }
+    for one in writes {
+        let day = one.day();
+        if one.day_before.as_ref().is_some_and(|before| *before != day) {
+            let statement = Statement::new("update eval_executions set day = ? where trace_id = ?");
+            transaction.execute(statement.bind(day).bind(&one.packed.id)).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn write_heads(
+    transaction: &mut Transaction,
+    writes: &[Write<'_, '_>],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let mut heads = Statement::new(
+        "insert into traces (trace_id, source, name, session_id, model, started_at, began_at, day, duration_ms, steps, \
+         tool_calls, errors, tools, input_tokens, output_tokens, cost_usd, input_preview, output_preview, search_text, \
+         hash, raw_hash, imported_at, changed_at) values ",
+    );
+    heads.push_rows(writes.len(), 23);
+    heads.push(
+        " on conflict (trace_id) do update set source = excluded.source, name = excluded.name, \
+         session_id = excluded.session_id, model = excluded.model, started_at = excluded.started_at, \
+         began_at = excluded.began_at, day = excluded.day, duration_ms = excluded.duration_ms, steps = excluded.steps, \
+         tool_calls = excluded.tool_calls, errors = excluded.errors, tools = excluded.tools, \
+         input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, cost_usd = excluded.cost_usd, \
+         input_preview = excluded.input_preview, output_preview = excluded.output_preview, \
+         search_text = excluded.search_text, hash = excluded.hash, raw_hash = excluded.raw_hash, \
+         changed_at = excluded.changed_at",
+    );
+    for one in writes {
+        let head = &one.packed.trace.head;
+        heads.add(&one.packed.id);
+        heads.add(&one.packed.trace.source);
+        heads.add(head.name.as_deref());
+        heads.add(head.session_id.as_deref());
+        heads.add(head.model.as_deref());
+        heads.add(head.started_at);
+        heads.add(one.began_at());
+        heads.add(one.day());
+        heads.add(head.duration_ms);
+        heads.add(head.steps);
+        heads.add(head.tool_calls);
+        heads.add(head.errors);
+        heads.add(serde_json::to_string(&head.tools).unwrap_or_default());
+        heads.add(head.input_tokens);
+        heads.add(head.output_tokens);
+        heads.add(head.cost_usd);
+        heads.add(&head.input_preview);
+        heads.add(&head.output_preview);
+        heads.add(searched(head));
+        heads.add(&head.hash);
+        heads.add(&one.packed.raw_hash);
+        heads.add(one.imported_at);
+        heads.add(now);
+    }
+    transaction.execute(heads).await?;
+    Ok(())
+}
+
+/// Returns what a text is looked for in: small letters, since the databases know only some letters' small ones.
+fn searched(head: &TraceHead) -> String {
+    let name = head.name.as_deref().unwrap_or_default();
+    format!("{name}\n{}\n{}", head.input_preview, head.output_preview).to_lowercase()
+}

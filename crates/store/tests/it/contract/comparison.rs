@@ -1,0 +1,228 @@
+//! Verdicts beside what people said.
+
+use karat_core::feedback::Rating;
+use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{AgreementCounts, ContradictionFilter, Resolution, ResolutionKind};
+use karat_store::Store;
+
+use super::{Case, contract};
+use crate::support::{at, document, execution, says, trace, trace_of, version};
+
+contract! {
+    verdicts_are_counted_beside_ratings
+    days_are_counted_apart
+    contradictions_are_found
+    only_the_newest_version_contradicts
+    contradictions_are_listed_newest_first
+    a_resolution_holds_for_its_verdict_and_rating
+    versions_are_compared
+    the_view_has_the_contracts_columns
+}
+
+async fn judge(store: &Store, eval: &str, version: u64, id: &str, result: Option<bool>) {
+    store.put_executions(&[execution(eval, version, &trace(id, "x"), result)]).await.expect("stored");
+}
+
+async fn rate(store: &Store, id: &str, rating: Rating, seconds: i64) {
+    store.add_feedback(&[says("ann", id, rating, seconds)]).await.expect("kept");
+}
+
+async fn prepare(store: &Store, ids: &[&str]) {
+    let traces: Vec<_> = ids.iter().map(|id| trace(id, "x")).collect();
+    store.put_traces(&traces, at(0)).await.expect("stored");
+    store.add_version(&version("eval_x", "one")).await.expect("added");
+}
+
+async fn open(store: &Store, filter: ContradictionFilter) -> Vec<String> {
+    let found = store.contradictions(&filter).await.expect("contradictions");
+    let count = store.count_contradictions(&filter).await.expect("a number");
+    assert_eq!(count, found.len() as u64, "{filter:?}");
+    found.into_iter().map(|one| format!("{}/{} {}", one.eval_id, one.eval_version, one.trace_id)).collect()
+}
+
+async fn verdicts_are_counted_beside_ratings(Case { store, .. }: Case<'_>) {
+    let ids: Vec<String> = (0..12).map(|number| format!("t-{number:02}")).collect();
+    prepare(store, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let results = [Some(true), Some(false), None];
+    let ratings = [Some(Rating::Positive), Some(Rating::Negative), Some(Rating::Neutral), None];
+    for (place, id) in ids.iter().enumerate() {
+        // Half are rated before they are judged, half afterwards.
+        let (result, rating) = (results[place % 3], ratings[place / 3]);
+        let first = place % 2 == 0;
+        for rated in [first, !first] {
+            match rating {
+                Some(rating) if rated => rate(store, id, rating, 1).await,
+                _ if !rated => judge(store, "eval_x", 1, id, result).await,
+                _ => {}
+            }
+        }
+    }
+    let expected = AgreementCounts {
+        passed_positive: 1,
+        passed_negative: 1,
+        failed_positive: 1,
+        failed_negative: 1,
+        neutral: 2,
+        unrated: 2,
+        errored: 4,
+    };
+    assert_eq!(store.agreement("eval_x", 1).await.expect("counts"), expected);
+    assert_eq!(store.agreement("eval_x", 2).await.expect("counts"), AgreementCounts::default());
+    assert_eq!(open(store, ContradictionFilter::default()).await.len(), 2);
+}
+
+async fn days_are_counted_apart(Case { store, .. }: Case<'_>) {
+    store.add_version(&version("eval_x", "one")).await.expect("added");
+    let day = 24 * 60 * 60;
+    let traces: Vec<_> = [0, 1, 1, 3]
+        .into_iter()
+        .enumerate()
+        .map(|(place, days)| trace_of(&format!("t-{place}"), &document(&format!("t-{place}"), "x", days * day)))
+        .collect();
+    store.put_traces(&traces, at(0)).await.expect("stored");
+    let executions: Vec<_> = traces.iter().map(|trace| execution("eval_x", 1, trace, Some(true))).collect();
+    store.put_executions(&executions).await.expect("stored");
+    rate(store, "t-1", Rating::Positive, 1).await;
+    let days = store.agreement_by_day("eval_x", 1).await.expect("days");
+    let seen: Vec<_> = days.iter().map(|one| (one.counts.unrated, one.counts.passed_positive)).collect();
+    assert_eq!(seen, [(1, 0), (1, 1), (1, 0)]);
+    assert!(days.is_sorted_by_key(|one| one.day));
+}
+
+async fn contradictions_are_found(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a", "b"]).await;
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    judge(store, "eval_x", 1, "b", Some(false)).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    store
+        .add_feedback(&[says("bob", "a", Rating::Positive, 2), says("eve", "a", Rating::Neutral, 3)])
+        .await
+        .expect("kept");
+    let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
+    let one = &found[0];
+    assert_eq!(found.len(), 1);
+    assert_eq!((one.eval_id.as_str(), one.eval_version, one.trace_id.as_str()), ("eval_x", 1, "a"));
+    assert_eq!((one.result, one.rating, one.executed_at), (false, Rating::Positive, at(100)));
+    assert_eq!(one.reason.as_deref(), Some("because it is false"));
+    assert_eq!(one.note.as_deref(), Some("bob finds it positive"), "the newest of those who say so");
+    assert_eq!((one.author.as_deref(), one.input_preview.as_str()), (Some("bob"), "x"));
+    assert_eq!(one.resolution, None);
+    // What people say changes, and so does this.
+    rate(store, "a", Rating::Negative, 4).await;
+    store.add_feedback(&[says("bob", "a", Rating::Negative, 5)]).await.expect("kept");
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+    judge(store, "eval_x", 1, "a", Some(true)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/1 a"]);
+    judge(store, "eval_x", 1, "a", None).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+}
+
+async fn only_the_newest_version_contradicts(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a", "b"]).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/1 a"]);
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+    judge(store, "eval_x", 2, "a", Some(false)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
+    assert_eq!(store.agreement("eval_x", 1).await.expect("counts").contradictions(), 1, "it is still known");
+}
+
+async fn contradictions_are_listed_newest_first(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a", "b", "c", "d"]).await;
+    store.add_version(&version("eval_y", "one")).await.expect("added");
+    for (seconds, eval, id) in [(5, "eval_x", "a"), (7, "eval_y", "b"), (7, "eval_x", "c"), (6, "eval_y", "d")] {
+        let said = execution(eval, 1, &trace(id, "x"), Some(true));
+        let said = karat_core::stored::StoredExecution { executed_at: at(seconds), ..said };
+        store.put_executions(&[said]).await.expect("stored");
+        rate(store, id, Rating::Negative, 1).await;
+    }
+    let filter = ContradictionFilter::default;
+    assert_eq!(open(store, filter()).await, ["eval_x/1 c", "eval_y/1 b", "eval_y/1 d", "eval_x/1 a"]);
+    let limited = ContradictionFilter { limit: Some(2), ..filter() };
+    assert_eq!(open(store, limited).await, ["eval_x/1 c", "eval_y/1 b"]);
+    let of_eval = ContradictionFilter { eval_id: Some("eval_y".to_owned()), ..filter() };
+    assert_eq!(open(store, of_eval).await, ["eval_y/1 b", "eval_y/1 d"]);
+    let of_trace = ContradictionFilter { trace_id: Some("a".to_owned()), ..filter() };
+    assert_eq!(open(store, of_trace).await, ["eval_x/1 a"]);
+    let of_none = ContradictionFilter { eval_id: Some("eval_z".to_owned()), ..filter() };
+    assert_eq!(open(store, of_none).await, [""; 0]);
+}
+
+async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a"]).await;
+    let all = ContradictionFilter { resolved: true, ..ContradictionFilter::default() };
+    let decide = |kind: ResolutionKind, seconds: i64| Resolution {
+        kind,
+        note: Some("looked twice".to_owned()),
+        author: "ann".to_owned(),
+        resolved_at: at(seconds),
+    };
+    let dismissed = decide(ResolutionKind::Dismissed, 9);
+    assert!(!store.resolve("eval_x", "a", &dismissed).await.expect("asked"), "there is nothing to resolve");
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    assert!(store.resolve("eval_x", "a", &dismissed).await.expect("asked"));
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+    assert_eq!(open(store, all.clone()).await, ["eval_x/1 a"]);
+    let found = store.contradictions(&all).await.expect("contradictions");
+    assert_eq!(found[0].resolution, Some(dismissed));
+    let wrong = decide(ResolutionKind::EvalWrong, 10);
+    assert!(store.resolve("eval_x", "a", &wrong).await.expect("asked"), "somebody thinks again");
+    assert_eq!(store.contradictions(&all).await.expect("contradictions")[0].resolution, Some(wrong));
+    // Another version says the same: it is the same contradiction.
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    judge(store, "eval_x", 2, "a", Some(false)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+    // Another verdict against another rating is another one.
+    judge(store, "eval_x", 2, "a", Some(true)).await;
+    rate(store, "a", Rating::Negative, 2).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
+    assert_eq!(store.contradictions(&all).await.expect("contradictions")[0].resolution, None);
+    // And that both return, so does what was decided.
+    judge(store, "eval_x", 2, "a", Some(false)).await;
+    rate(store, "a", Rating::Positive, 3).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+    assert_eq!(store.agreement("eval_x", 2).await.expect("counts").failed_positive, 1, "it still disagrees");
+}
+
+async fn versions_are_compared(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a", "b", "c"]).await;
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    for (version, id, result) in
+        [(1, "a", Some(true)), (2, "a", Some(false)), (1, "b", None), (2, "b", Some(true)), (1, "c", Some(true))]
+    {
+        judge(store, "eval_x", version, id, result).await;
+    }
+    rate(store, "a", Rating::Negative, 1).await;
+    let pairs = store.verdict_pairs("eval_x", 1, 2).await.expect("pairs");
+    let seen: Vec<_> = pairs.iter().map(|pair| (pair.trace_id.as_str(), pair.before, pair.now, pair.rating)).collect();
+    assert_eq!(seen, [("a", Some(true), Some(false), Some(Rating::Negative)), ("b", None, Some(true), None)]);
+    assert_eq!(pairs[0].now_reason.as_deref(), Some("because it is false"));
+}
+
+async fn the_view_has_the_contracts_columns(Case { store, place }: Case<'_>) {
+    prepare(store, &["a", "b", "c"]).await;
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    judge(store, "eval_x", 1, "b", Some(true)).await;
+    judge(store, "eval_x", 1, "c", None).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    let view = place
+        .rows(
+            "select eval_id, trace_id, cast(result as text), rating, cast(is_contradiction as text), executed_at \
+             from eval_comparison order by trace_id",
+        )
+        .await;
+    let text = |text: &str| Some(text.to_owned());
+    let time = || text("2026-09-21T14:15:00.000000Z");
+    let expected = [
+        vec![text("eval_x"), text("a"), text("0"), text("positive"), text("1"), time()],
+        vec![text("eval_x"), text("b"), text("1"), None, text("0"), time()],
+        vec![text("eval_x"), text("c"), None, None, text("0"), time()],
+    ];
+    assert_eq!(view, expected);
+    let columns = "select eval_id, trace_id, reason, error, stdout, stderr from eval_executions where trace_id = 'c'";
+    let row = &place.rows(columns).await[0];
+    assert_eq!(row[2..], [None, text("KeyError: 'x'"), text("out\n"), text("")]);
+}

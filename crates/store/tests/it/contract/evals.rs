@@ -1,0 +1,152 @@
+//! Evals, their versions, and what they said.
+
+use karat_core::port::{EvalStore, TraceStore};
+use karat_core::stored::{AddedVersion, NewTrace, StoredExecution, TraceFilter};
+use karat_store::Store;
+
+use super::{Case, contract};
+use crate::support::{at, execution, trace, version};
+
+contract! {
+    versions_are_added
+    a_version_never_changes
+    executions_come_out_as_they_went_in
+    an_execution_replaces_the_one_before
+    what_is_unjudged_is_found
+    a_changed_trace_is_judged_again
+    nothing_is_kept_of_what_is_not_there
+    summaries_count_the_newest_version
+    many_at_once
+}
+
+async fn traces(store: &Store, count: usize) -> Vec<NewTrace> {
+    let traces: Vec<NewTrace> = (0..count).map(|number| trace(&format!("t-{number:05}"), "x")).collect();
+    store.put_traces(&traces, at(0)).await.expect("stored");
+    traces
+}
+
+async fn unjudged(store: &Store, eval_id: &str, version: u64) -> Vec<String> {
+    let filter = TraceFilter::default();
+    let found = store.unjudged(eval_id, version, &filter, None, 1000).await.expect("traces");
+    let count = store.count_unjudged(eval_id, version, &filter).await.expect("a number");
+    assert_eq!(count, found.len() as u64);
+    found.into_iter().map(|one| one.head.trace_id).collect()
+}
+
+async fn versions_are_added(Case { store, .. }: Case<'_>) {
+    let add = async |eval: &str, code: &str| store.add_version(&version(eval, code)).await.expect("added");
+    assert_eq!(add("eval_b", "one").await, AddedVersion { version: 1, was_there: false });
+    assert_eq!(add("eval_b", "one").await, AddedVersion { version: 1, was_there: true });
+    assert_eq!(add("eval_b", "two").await, AddedVersion { version: 2, was_there: false });
+    assert_eq!(add("eval_b", "one").await, AddedVersion { version: 3, was_there: false }, "back to the first");
+    assert_eq!(add("eval_a", "one").await, AddedVersion { version: 1, was_there: false });
+    let versions = store.versions("eval_b").await.expect("versions");
+    let codes: Vec<(u64, &str)> = versions.iter().map(|one| (one.version, one.code.as_str())).collect();
+    assert_eq!(codes, [(1, "one"), (2, "two"), (3, "one")]);
+    assert_eq!((versions[1].note.as_deref(), versions[1].created_at), (Some("because of two"), at(0)));
+    assert_eq!(store.versions("eval_c").await.expect("versions"), []);
+    let names: Vec<String> = store.evals().await.expect("evals").into_iter().map(|one| one.eval_id).collect();
+    assert_eq!(names, ["eval_a", "eval_b"]);
+}
+
+async fn a_version_never_changes(Case { store, place }: Case<'_>) {
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    for statement in ["update eval_versions set code = 'x'", "delete from eval_versions"] {
+        let refused = place.execute(statement).await.expect_err("refused").to_string();
+        assert!(refused.contains("never"), "{refused}");
+    }
+    assert_eq!(store.versions("eval_a").await.expect("versions")[0].code, "one");
+}
+
+async fn executions_come_out_as_they_went_in(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 3).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    let results = [Some(true), Some(false), None];
+    let executions: Vec<StoredExecution> =
+        traces.iter().zip(results).map(|(trace, result)| execution("eval_a", 1, trace, result)).collect();
+    store.put_executions(&executions).await.expect("stored");
+    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), executions);
+    assert_eq!(store.executions("eval_a", 1, Some("t-00000"), 1).await.expect("executions"), executions[1..2]);
+    assert_eq!(store.executions("eval_a", 2, None, 10).await.expect("executions"), []);
+    assert_eq!(store.executions_of_trace("t-00002").await.expect("executions"), executions[2..]);
+}
+
+async fn an_execution_replaces_the_one_before(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 1).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    let (one, two) = (execution("eval_a", 1, &traces[0], Some(true)), execution("eval_a", 1, &traces[0], None));
+    store.put_executions(std::slice::from_ref(&one)).await.expect("stored");
+    store.put_executions(&[one.clone(), two.clone()]).await.expect("stored");
+    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [two]);
+    store.put_executions(std::slice::from_ref(&one)).await.expect("stored");
+    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [one]);
+}
+
+async fn what_is_unjudged_is_found(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 4).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    store.add_version(&version("eval_a", "two")).await.expect("added");
+    store.put_executions(&[execution("eval_a", 1, &traces[1], None)]).await.expect("stored");
+    assert_eq!(unjudged(store, "eval_a", 1).await, ["t-00000", "t-00002", "t-00003"]);
+    assert_eq!(unjudged(store, "eval_a", 2).await.len(), 4);
+    let newest_two = TraceFilter { limit: Some(2), ..TraceFilter::default() };
+    assert_eq!(store.count_unjudged("eval_a", 1, &newest_two).await.expect("a number"), 1);
+    let page = store.unjudged("eval_a", 1, &TraceFilter::default(), Some("t-00000"), 1).await.expect("a page");
+    assert_eq!(page.iter().map(|one| one.head.trace_id.as_str()).collect::<Vec<_>>(), ["t-00002"]);
+    assert_eq!(page[0].document, traces[2].document);
+}
+
+async fn a_changed_trace_is_judged_again(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 2).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    let executions = [0, 1].map(|place| execution("eval_a", 1, &traces[place], Some(true)));
+    store.put_executions(&executions).await.expect("stored");
+    assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
+    let other = trace("t-00001", "something else");
+    store.put_traces(std::slice::from_ref(&other), at(5)).await.expect("stored");
+    assert_eq!(unjudged(store, "eval_a", 1).await, ["t-00001"]);
+    store.put_executions(&[execution("eval_a", 1, &other, Some(false))]).await.expect("stored");
+    assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
+}
+
+async fn nothing_is_kept_of_what_is_not_there(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 1).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    let good = execution("eval_a", 1, &traces[0], Some(true));
+    let no_trace = execution("eval_a", 1, &trace("nowhere", "x"), Some(true));
+    let refused = store.put_executions(&[good.clone(), no_trace]).await.expect_err("refused");
+    assert_eq!(refused.message, "there is no trace 'nowhere' in the store, so that nothing can be said of it");
+    let no_version = execution("eval_a", 2, &traces[0], Some(true));
+    store.put_executions(&[good, no_version]).await.expect_err("refused");
+    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [], "all or nothing");
+}
+
+async fn summaries_count_the_newest_version(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 3).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    let judge = async |version: u64, results: [Option<bool>; 3]| {
+        let said = traces.iter().zip(results).map(|(trace, result)| execution("eval_a", version, trace, result));
+        store.put_executions(&said.collect::<Vec<_>>()).await.expect("stored");
+    };
+    judge(1, [Some(true), Some(true), None]).await;
+    let summary = async || {
+        let summary = store.evals().await.expect("evals").remove(0);
+        (summary.newest_version, summary.passed, summary.failed, summary.errored)
+    };
+    assert_eq!(summary().await, (1, 2, 0, 1));
+    store.add_version(&version("eval_a", "two")).await.expect("added");
+    assert_eq!(summary().await, (2, 0, 0, 0));
+    judge(2, [Some(false), Some(true), Some(false)]).await;
+    judge(2, [Some(true), Some(true), Some(false)]).await;
+    assert_eq!(summary().await, (2, 2, 1, 0));
+}
+
+async fn many_at_once(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 1500).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    let executions: Vec<StoredExecution> =
+        traces.iter().map(|trace| execution("eval_a", 1, trace, Some(true))).collect();
+    store.put_executions(&executions).await.expect("stored");
+    assert_eq!(store.executions("eval_a", 1, None, 2000).await.expect("executions"), executions);
+    assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
+}

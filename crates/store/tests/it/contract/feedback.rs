@@ -1,0 +1,137 @@
+//! What people said.
+
+use karat_core::feedback::{Feedback, Rating};
+use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{AuthorRating, TraceFilter};
+use karat_store::Store;
+
+use super::{Case, contract};
+use crate::support::{at, execution, says, trace, version};
+
+contract! {
+    statements_come_out
+    the_same_statement_is_kept_once
+    nobody_rates_what_is_not_there
+    the_newest_of_each_author_counts
+    statements_never_change
+    lists_can_be_narrowed
+    what_is_unrated_can_be_reviewed
+}
+
+async fn traces(store: &Store, ids: &[&str]) {
+    let traces: Vec<_> = ids.iter().map(|id| trace(id, "x")).collect();
+    store.put_traces(&traces, at(0)).await.expect("stored");
+}
+
+async fn add(store: &Store, feedback: &[Feedback]) -> Vec<bool> {
+    store.add_feedback(feedback).await.expect("kept")
+}
+
+async fn rating(store: &Store, id: &str) -> Option<Rating> {
+    let filter = TraceFilter { ids: vec![id.to_owned()], ..TraceFilter::default() };
+    store.list_traces(&filter).await.expect("a list")[0].rating
+}
+
+async fn statements_come_out(Case { store, .. }: Case<'_>) {
+    traces(store, &["a", "b"]).await;
+    let said = [says("ann", "a", Rating::Positive, 2), says("bob", "a", Rating::Negative, 1)];
+    assert_eq!(add(store, &said).await, [true, true]);
+    assert_eq!(store.feedback_of("a").await.expect("feedback"), [said[1].clone(), said[0].clone()]);
+    assert_eq!(store.feedback_of("b").await.expect("feedback"), []);
+    assert_eq!(add(store, &[]).await, [false; 0]);
+}
+
+async fn the_same_statement_is_kept_once(Case { store, .. }: Case<'_>) {
+    traces(store, &["a"]).await;
+    let one = says("ann", "a", Rating::Positive, 1);
+    let other_note = Feedback { note: None, ..one.clone() };
+    let empty_note = Feedback { note: Some(String::new()), ..one.clone() };
+    let said = [one.clone(), one.clone(), other_note, empty_note];
+    assert_eq!(add(store, &said).await, [true, false, true, false]);
+    assert_eq!(add(store, &[one]).await, [false]);
+    assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 2);
+}
+
+async fn nobody_rates_what_is_not_there(Case { store, .. }: Case<'_>) {
+    traces(store, &["a"]).await;
+    let said = [says("ann", "a", Rating::Positive, 1), says("ann", "nowhere", Rating::Positive, 1)];
+    let refused = store.add_feedback(&said).await.expect_err("refused");
+    assert_eq!(refused.message, "there is no trace 'nowhere' in the store");
+    assert_eq!(store.feedback_of("a").await.expect("feedback"), [], "all or nothing");
+    assert_eq!(rating(store, "a").await, None);
+}
+
+async fn the_newest_of_each_author_counts(Case { store, .. }: Case<'_>) {
+    traces(store, &["a"]).await;
+    add(store, &[says("ann", "a", Rating::Positive, 5)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Positive));
+    add(store, &[says("ann", "a", Rating::Negative, 4)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Positive), "said before, and heard of later");
+    add(store, &[says("bob", "a", Rating::Negative, 4)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Neutral), "one says the opposite of the other");
+    add(store, &[says("ann", "a", Rating::Neutral, 6)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Negative));
+    // At the same time: what was heard last.
+    add(store, &[says("bob", "a", Rating::Positive, 4)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Positive));
+    let expected = [("ann", Rating::Neutral), ("bob", Rating::Positive)].map(|(author, rating)| AuthorRating {
+        trace_id: "a".to_owned(),
+        author: author.to_owned(),
+        rating,
+    });
+    assert_eq!(store.author_ratings().await.expect("ratings"), expected);
+    assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 5, "nothing is forgotten");
+}
+
+async fn statements_never_change(Case { store, place }: Case<'_>) {
+    traces(store, &["a"]).await;
+    add(store, &[says("ann", "a", Rating::Positive, 5)]).await;
+    for statement in ["update feedback set rating = 'negative'", "delete from feedback"] {
+        let refused = place.execute(statement).await.expect_err("refused").to_string();
+        assert!(refused.contains("never"), "{refused}");
+    }
+}
+
+async fn lists_can_be_narrowed(Case { store, .. }: Case<'_>) {
+    traces(store, &["a", "b"]).await;
+    let said = [
+        says("ann", "a", Rating::Positive, 1),
+        says("ann", "a", Rating::Negative, 2),
+        says("bob", "b", Rating::Neutral, 3),
+        says("ann", "b", Rating::Positive, 4),
+    ];
+    add(store, &said).await;
+    let listed = async |author, only_current, limit| {
+        let listed = store.list_feedback(author, only_current, limit).await.expect("feedback");
+        listed.iter().map(|one| said.iter().position(|other| other == one).expect("said")).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(None, false, None).await, [3, 2, 1, 0]);
+    assert_eq!(listed(None, true, None).await, [3, 2, 1]);
+    assert_eq!(listed(Some("ann"), false, Some(2)).await, [3, 1]);
+    assert_eq!(listed(Some("ann"), true, None).await, [3, 1]);
+    assert_eq!(listed(Some("eve"), false, None).await, [0; 0]);
+}
+
+async fn what_is_unrated_can_be_reviewed(Case { store, .. }: Case<'_>) {
+    traces(store, &["a", "b", "c"]).await;
+    for (eval, code) in [("eval_x", "one"), ("eval_x", "two"), ("eval_y", "one")] {
+        store.add_version(&version(eval, code)).await.expect("added");
+    }
+    let (a, b) = (trace("a", "x"), trace("b", "x"));
+    let executions = [
+        execution("eval_x", 1, &a, Some(true)),
+        execution("eval_x", 2, &a, Some(false)),
+        execution("eval_y", 1, &a, Some(true)),
+        execution("eval_y", 1, &b, None),
+    ];
+    store.put_executions(&executions).await.expect("stored");
+    add(store, &[says("ann", "c", Rating::Positive, 1), says("bob", "a", Rating::Positive, 1)]).await;
+    let candidates = async |author: &str, filter: TraceFilter| {
+        let found = store.review_candidates(author, &filter).await.expect("candidates");
+        found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect::<Vec<_>>()
+    };
+    let (a, b, c) = (("a".to_owned(), 1, 1, 0), ("b".to_owned(), 0, 0, 1), ("c".to_owned(), 0, 0, 0));
+    assert_eq!(candidates("ann", TraceFilter::default()).await, [a, b.clone()]);
+    assert_eq!(candidates("bob", TraceFilter::default()).await, [b.clone(), c]);
+    assert_eq!(candidates("ann", TraceFilter { rated: Some(false), ..TraceFilter::default() }).await, [b]);
+}

@@ -1,0 +1,72 @@
+//! Runs of eval files.
+
+use karat_core::port::{RunStore, TraceStore};
+use karat_core::result::Outcome;
+use karat_core::stored::{StoredCase, StoredRun};
+
+use super::{Case, contract};
+use crate::support::{at, trace};
+
+contract! {
+    runs_are_kept
+    cases_come_with_their_traces
+}
+
+fn run(id: &str, seconds: i64) -> StoredRun {
+    StoredRun {
+        run_id: id.to_owned(),
+        started_at: at(seconds),
+        ended_at: None,
+        agents: vec!["http://b".to_owned(), "http://a".to_owned()],
+        suites: 2,
+        cases: 3,
+        passed: 0,
+        failed: 0,
+        errored: 0,
+        interrupted: false,
+    }
+}
+
+fn case(run_id: &str, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
+    StoredCase {
+        run_id: run_id.to_owned(),
+        eval_file: "evals/search.golden.json".to_owned(),
+        tool_name: "search".to_owned(),
+        tier: "golden".to_owned(),
+        agent: "http://a".to_owned(),
+        case_id: case_id.to_owned(),
+        trial: 1,
+        outcome,
+        error: (outcome != Outcome::Passed).then(|| "toolsCalled".to_owned()),
+        duration_ms: 12,
+        trace_id: trace_id.map(str::to_owned),
+    }
+}
+
+async fn runs_are_kept(Case { store, .. }: Case<'_>) {
+    let (one, two) = (run("r-1", 1), run("r-2", 2));
+    store.put_run(&one).await.expect("stored");
+    store.put_run(&two).await.expect("stored");
+    let ended = StoredRun { ended_at: Some(at(9)), passed: 2, errored: 1, interrupted: true, ..one };
+    store.put_run(&ended).await.expect("stored");
+    assert_eq!(store.runs(10).await.expect("runs"), [two.clone(), ended]);
+    assert_eq!(store.runs(1).await.expect("runs"), [two]);
+}
+
+async fn cases_come_with_their_traces(Case { store, .. }: Case<'_>) {
+    store.put_run(&run("r-1", 1)).await.expect("stored");
+    let cases = [
+        case("r-1", "gs-b", Outcome::Passed, Some("r-1:search:gs-b:1")),
+        case("r-1", "gs-a", Outcome::Failed, None),
+        case("r-1", "gs-c", Outcome::Errored, None),
+    ];
+    let traces = [trace("r-1:search:gs-b:1", "x")];
+    store.put_cases(&cases[..2], &traces, at(3)).await.expect("stored");
+    store.put_cases(&cases[2..], &[], at(4)).await.expect("stored");
+    store.put_cases(&cases[..1], &traces, at(5)).await.expect("again");
+    assert_eq!(store.cases_of_run("r-1").await.expect("cases"), cases);
+    assert_eq!(store.cases_of_run("r-2").await.expect("cases"), []);
+    assert!(store.trace("r-1:search:gs-b:1").await.expect("read").is_some());
+    let refused = store.put_cases(&[case("r-1", "gs-d", Outcome::Passed, Some("nowhere"))], &[], at(6)).await;
+    refused.expect_err("no such trace");
+}

@@ -1,0 +1,250 @@
+//! Traces.
+
+use karat_core::feedback::Rating;
+use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{Expected, NewTrace, Put, TraceFilter};
+use karat_store::{Store, raw_hash};
+use serde_json::json;
+
+use super::{Case, contract};
+use crate::support::{at, document, execution, says, trace, trace_of, version};
+
+contract! {
+    what_is_put_in_comes_out
+    the_same_again_changes_nothing
+    another_document_changes_it
+    who_has_not_seen_it_does_not_replace_it
+    twice_in_one_batch_is_once
+    a_document_of_its_own_source_is_kept_once
+    ids_are_found_by_their_beginning
+    lists_begin_with_the_newest
+    filters_narrow
+    tools_are_found_after_a_change
+    pages_go_through_all
+    strange_texts_are_kept
+    a_key_has_a_length
+    a_day_moves_with_its_trace
+}
+
+async fn put(store: &Store, traces: &[NewTrace]) -> Vec<Put> {
+    store.put_traces(traces, at(1000)).await.expect("stored")
+}
+
+async fn listed(store: &Store, filter: TraceFilter) -> Vec<String> {
+    let listed = store.list_traces(&filter).await.expect("a list");
+    let ids: Vec<String> = listed.into_iter().map(|one| one.head.trace_id).collect();
+    // Every way to ask gives the same traces.
+    assert_eq!(store.count_traces(&filter).await.expect("a number"), ids.len() as u64);
+    let mut sorted = ids.clone();
+    sorted.sort();
+    let read = store.read_traces(&filter, None, 1000).await.expect("traces");
+    assert_eq!(read.into_iter().map(|one| one.head.trace_id).collect::<Vec<_>>(), sorted);
+    ids
+}
+
+async fn what_is_put_in_comes_out(Case { store, .. }: Case<'_>) {
+    let new = trace("t-1", "hello");
+    assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Added]);
+    let stored = store.trace("t-1").await.expect("read").expect("there");
+    assert_eq!((&stored.head, &stored.document), (&new.head, &new.document));
+    assert_eq!((stored.source.as_str(), stored.imported_at), ("karat", at(1000)));
+    assert_eq!(store.raw("t-1").await.expect("read").expect("there"), new.raw);
+    assert_eq!(store.trace("t-2").await.expect("read"), None);
+    assert_eq!(store.raw("t-2").await.expect("read"), None);
+    assert_eq!(put(store, &[]).await, []);
+}
+
+async fn the_same_again_changes_nothing(Case { store, place }: Case<'_>) {
+    let traces = [trace("a", "one"), trace("b", "two")];
+    put(store, &traces).await;
+    let all = "select trace_id || changed_at || hash from traces order by 1";
+    let before = place.rows(all).await;
+    let puts = store.put_traces(&traces, at(2000)).await.expect("stored");
+    assert_eq!(puts, [Put::Unchanged, Put::Unchanged]);
+    assert_eq!(place.rows(all).await, before);
+}
+
+async fn another_document_changes_it(Case { store, .. }: Case<'_>) {
+    put(store, &[trace("a", "one")]).await;
+    let other = trace("a", "two");
+    let puts = store.put_traces(std::slice::from_ref(&other), at(2000)).await.expect("stored");
+    assert_eq!(puts, [Put::Changed]);
+    let stored = store.trace("a").await.expect("read").expect("there");
+    assert_eq!((stored.document, stored.head), (other.document, other.head));
+    assert_eq!(stored.imported_at, at(1000), "the first import counts");
+    assert_eq!(store.raw("a").await.expect("read").expect("there"), other.raw);
+}
+
+async fn who_has_not_seen_it_does_not_replace_it(Case { store, .. }: Case<'_>) {
+    let expecting = |said: &str, expected: Expected| NewTrace { expected, ..trace("a", said) };
+    let seen = |trace: &NewTrace| Expected::Raw(raw_hash(&trace.raw));
+    let one = expecting("one", Expected::Nothing);
+    assert_eq!(put(store, &[expecting("one", seen(&one))]).await, [Put::Conflict], "nothing is there yet");
+    assert_eq!(put(store, std::slice::from_ref(&one)).await, [Put::Added]);
+    assert_eq!(put(store, std::slice::from_ref(&one)).await, [Put::Unchanged], "the same is there, whoever wrote it");
+    let two = expecting("two", seen(&one));
+    let puts = put(store, &[expecting("two", Expected::Nothing), trace("b", "another")]).await;
+    assert_eq!(puts, [Put::Conflict, Put::Added], "one conflict does not hinder the others");
+    assert_eq!(put(store, std::slice::from_ref(&two)).await, [Put::Changed]);
+    assert_eq!(put(store, &[expecting("three", seen(&one))]).await, [Put::Conflict]);
+    let stored = store.trace("a").await.expect("read").expect("there");
+    assert_eq!(stored.document, two.document);
+}
+
+async fn twice_in_one_batch_is_once(Case { store, .. }: Case<'_>) {
+    let traces = [trace("a", "one"), trace("a", "one"), trace("a", "two"), trace("b", "three")];
+    assert_eq!(put(store, &traces).await, [Put::Added, Put::Unchanged, Put::Changed, Put::Added]);
+    assert_eq!(store.trace("a").await.expect("read").expect("there").document, traces[2].document);
+}
+
+async fn a_document_of_its_own_source_is_kept_once(Case { store, place }: Case<'_>) {
+    let plain = trace("a", "one");
+    let new = NewTrace { raw: plain.document.clone().into_bytes(), ..plain };
+    put(store, std::slice::from_ref(&new)).await;
+    assert_eq!(store.raw("a").await.expect("read").expect("there"), new.raw);
+    assert_eq!(place.rows("select trace_id from trace_payloads where raw is null").await.len(), 1);
+    assert_eq!(put(store, &[new]).await, [Put::Unchanged]);
+}
+
+async fn ids_are_found_by_their_beginning(Case { store, .. }: Case<'_>) {
+    let ids = ["abc", "abd", "ab", "b", "B", "a%c", "äb"];
+    put(store, &ids.map(|id| trace(id, "x"))).await;
+    let found = async |beginning: &str, limit| store.trace_ids(beginning, limit).await.expect("ids");
+    assert_eq!(found("ab", 10).await, ["ab", "abc", "abd"]);
+    assert_eq!(found("ab", 2).await, ["ab", "abc"]);
+    assert_eq!(found("a%", 2).await, ["a%c"]);
+    assert_eq!(found("b", 10).await, ["b"]);
+    assert_eq!(found("", 10).await, ["B", "a%c", "ab", "abc", "abd", "b", "äb"]);
+    assert_eq!(found("zz", 10).await, [""; 0]);
+}
+
+async fn lists_begin_with_the_newest(Case { store, .. }: Case<'_>) {
+    let mut untimed = document("untimed", "x", 0);
+    untimed.as_object_mut().expect("an object").remove("started_at");
+    let traces = [
+        trace_of("old", &document("old", "x", 10)),
+        trace_of("new", &document("new", "x", 30)),
+        trace_of("a-tie", &document("a-tie", "x", 30)),
+        trace_of("untimed", &untimed),
+    ];
+    // It counts by its import, which is between the others.
+    store.put_traces(&traces, at(20)).await.expect("stored");
+    assert_eq!(listed(store, TraceFilter::default()).await, ["a-tie", "new", "untimed", "old"]);
+    assert_eq!(listed(store, TraceFilter { limit: Some(3), ..Default::default() }).await, ["a-tie", "new", "untimed"]);
+    assert_eq!(
+        listed(store, TraceFilter { since: Some(at(20)), ..Default::default() }).await,
+        ["a-tie", "new", "untimed"]
+    );
+    assert_eq!(listed(store, TraceFilter { until: Some(at(20)), ..Default::default() }).await, ["old"]);
+}
+
+async fn filters_narrow(Case { store, .. }: Case<'_>) {
+    let mut broken = document("broken", "It RAINS Ünder 100% of_it", 5);
+    broken["steps"][0]["error"] = json!("late");
+    broken["steps"][0]["tool_calls"] = json!([{ "name": "search" }, { "name": "mail" }]);
+    broken["model"] = json!("m-2");
+    let traces = [
+        trace_of("broken", &broken),
+        trace_of("fine", &document("fine", "all well", 3)),
+        NewTrace { source: "otlp".to_owned(), ..trace_of("other", &document("other", "all under well", 1)) },
+    ];
+    put(store, &traces).await;
+    store.add_feedback(&[says("ann", "fine", Rating::Positive, 1)]).await.expect("kept");
+    let filter = TraceFilter::default;
+    let text = |text: &str| TraceFilter { text: Some(text.to_owned()), ..TraceFilter::default() };
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let expected: [(TraceFilter, &[&str]); 18] = [
+        (TraceFilter { ids: texts(&["fine", "broken", "none"]), ..filter() }, &["broken", "fine"]),
+        (TraceFilter { sources: texts(&["otlp", "x"]), ..filter() }, &["other"]),
+        (TraceFilter { tools: texts(&["search"]), ..filter() }, &["broken", "fine", "other"]),
+        (TraceFilter { tools: texts(&["search", "mail"]), ..filter() }, &["broken"]),
+        (TraceFilter { model: Some("m-2".to_owned()), ..filter() }, &["broken"]),
+        (TraceFilter { session: Some("session of fine".to_owned()), ..filter() }, &["fine"]),
+        (TraceFilter { errors: Some(true), ..filter() }, &["broken"]),
+        (TraceFilter { errors: Some(false), ..filter() }, &["fine", "other"]),
+        (TraceFilter { rating: Some(Rating::Positive), ..filter() }, &["fine"]),
+        (TraceFilter { rating: Some(Rating::Negative), ..filter() }, &[]),
+        (TraceFilter { rated: Some(true), ..filter() }, &["fine"]),
+        (TraceFilter { rated: Some(false), ..filter() }, &["broken", "other"]),
+        (text("rains ün"), &["broken"]),
+        (text("ALL WELL"), &["fine"]),
+        (text("100%"), &["broken"]),
+        (text("of_it"), &["broken"]),
+        (text("o%it"), &[]),
+        (TraceFilter { errors: Some(false), limit: Some(1), ..filter() }, &["fine"]),
+    ];
+    for (filter, ids) in expected {
+        assert_eq!(listed(store, filter.clone()).await, ids, "{filter:?}");
+    }
+    let all = store.list_traces(&filter()).await.expect("a list");
+    assert_eq!(all.iter().map(|one| one.rating).collect::<Vec<_>>(), [None, Some(Rating::Positive), None]);
+}
+
+async fn tools_are_found_after_a_change(Case { store, .. }: Case<'_>) {
+    put(store, &[trace("a", "x")]).await;
+    let mut other = document("a", "x", 0);
+    let long = "very_long_".repeat(100);
+    other["steps"][0]["tool_calls"] = json!([{ "name": "mail" }, { "name": long }]);
+    put(store, &[trace_of("a", &other)]).await;
+    let with = |tool: &str| TraceFilter { tools: vec![tool.to_owned()], ..TraceFilter::default() };
+    assert_eq!(listed(store, with("search")).await, [""; 0]);
+    assert_eq!(listed(store, with("mail")).await, ["a"]);
+    assert_eq!(listed(store, with(&long)).await, ["a"]);
+}
+
+async fn pages_go_through_all(Case { store, .. }: Case<'_>) {
+    let traces: Vec<NewTrace> = (0..300).map(|number| trace(&format!("t-{number:03}"), "x")).collect();
+    assert!(put(store, &traces).await.iter().all(|put| *put == Put::Added));
+    let (mut after, mut seen) = (None::<String>, 0);
+    loop {
+        let page = store.read_traces(&TraceFilter::default(), after.as_deref(), 70).await.expect("a page");
+        for (place, one) in page.iter().enumerate() {
+            assert_eq!(one.head.trace_id, format!("t-{:03}", seen + place));
+        }
+        seen += page.len();
+        let Some(last) = page.last() else { break };
+        after = Some(last.head.trace_id.clone());
+    }
+    assert_eq!(seen, 300);
+}
+
+async fn strange_texts_are_kept(Case { store, .. }: Case<'_>) {
+    let said = "zero \0, quote ' \" ? $1 \u{1F600} \u{feff}\u{202e}; drop table traces; --";
+    let id = "strange \u{1F600} ' id \0?";
+    let new = trace(id, said);
+    assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Added]);
+    assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Unchanged]);
+    let stored = store.trace(id).await.expect("read").expect("there");
+    assert_eq!(stored.document, new.document, "the document is kept byte for byte");
+    assert_eq!(store.raw(id).await.expect("read").expect("there"), new.raw);
+    assert!(stored.head.input_preview.starts_with("zero \u{2400},"), "{}", stored.head.input_preview);
+    store.add_version(&version("eval_x", "x")).await.expect("added");
+    store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");
+    store.add_feedback(&[says("ann \0", id, Rating::Negative, 1)]).await.expect("kept");
+    let nothing_to_do = store.count_unjudged("eval_x", 1, &TraceFilter::default()).await.expect("a number");
+    assert_eq!(nothing_to_do, 0);
+}
+
+async fn a_key_has_a_length(Case { store, .. }: Case<'_>) {
+    let longest = "x".repeat(1000);
+    assert_eq!(put(store, &[trace(&longest, "x")]).await, [Put::Added]);
+    for id in [String::new(), "x".repeat(1001)] {
+        let refused = store.put_traces(&[trace("good", "x"), trace(&id, "x")], at(0)).await.expect_err("refused");
+        assert!(refused.message.starts_with("a trace's id "), "{refused}");
+    }
+    assert_eq!(store.trace("good").await.expect("read"), None, "all or nothing");
+}
+
+async fn a_day_moves_with_its_trace(Case { store, .. }: Case<'_>) {
+    use karat_core::port::ComparisonStore;
+    let new = trace("a", "x");
+    put(store, std::slice::from_ref(&new)).await;
+    store.add_version(&version("eval_x", "x")).await.expect("added");
+    store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");
+    let day = async || store.agreement_by_day("eval_x", 1).await.expect("days");
+    let before = day().await;
+    put(store, &[trace_of("a", &document("a", "x", -200_000))]).await;
+    let after = day().await;
+    assert_eq!((before.len(), after.len(), before[0].counts), (1, 1, after[0].counts));
+    assert_eq!(before[0].day.since(after[0].day).expect("days").get_days(), 2);
+}

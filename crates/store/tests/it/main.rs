@@ -1,0 +1,4 @@
+//! What holds of the store, in both databases.
+
+mod contract;
+mod support;

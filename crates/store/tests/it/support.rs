@@ -1,0 +1,206 @@
+//! Stores for tests, and things to put into them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use karat_core::feedback::{Feedback, Rating};
+use karat_core::judgement::ErrorKind;
+use karat_core::stored::{Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
+use karat_store::{Location, Store};
+use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection};
+use tempfile::TempDir;
+
+/// Names a PostgreSQL server in whose database schemas may be made.
+const POSTGRES: &str = "KARAT_TEST_POSTGRES";
+
+/// Which database a test is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+/// A place for a store that nobody else uses, and that goes away.
+pub(crate) struct Place {
+    pub(crate) location: Location,
+    #[expect(dead_code, reason = "it is deleted when this is dropped")]
+    folder: TempDir,
+    schema: Option<(String, String)>,
+}
+
+impl Place {
+    /// Makes a place; none where there is no such database here, which is said.
+    pub(crate) async fn new(kind: Kind) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        match kind {
+            Kind::Sqlite => {
+                let location = Location::File(folder.path().join(".karat/karat.db"));
+                Some(Self { location, folder, schema: None })
+            }
+            Kind::Postgres => {
+                let url = postgres_url()?;
+                let schema = format!("karat_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+                execute(&url, &format!("create schema {schema}")).await;
+                let between = if url.contains('?') { '&' } else { '?' };
+                let location = Location::Postgres(format!("{url}{between}options=-csearch_path%3D{schema}"));
+                Some(Self { location, folder, schema: Some((url, schema)) })
+            }
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        if self.schema.is_some() { Kind::Postgres } else { Kind::Sqlite }
+    }
+
+    pub(crate) async fn open(&self) -> Store {
+        Store::open(&self.location).await.expect("a store")
+    }
+
+    /// Takes a schema away; a file goes with its folder.
+    pub(crate) async fn remove(self, store: Store) {
+        store.close().await;
+        if let Some((url, schema)) = &self.schema {
+            execute(url, &format!("drop schema {schema} cascade")).await;
+        }
+    }
+
+    /// Runs statements beside the store, as somebody with another program would.
+    pub(crate) async fn execute(&self, statements: &str) -> Result<(), sqlx::Error> {
+        match &self.location {
+            Location::File(path) => {
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+                let mut connection = sqlx::SqliteConnection::connect_with(&options).await?;
+                sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(&mut connection).await?;
+                connection.close().await
+            }
+            Location::Postgres(url) => {
+                let mut connection = PgConnection::connect(url).await?;
+                sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(&mut connection).await?;
+                connection.close().await
+            }
+        }
+    }
+
+    /// Reads rows of texts beside the store; columns that are no texts are cast by the statement.
+    pub(crate) async fn rows(&self, statement: &str) -> Vec<Vec<Option<String>>> {
+        use sqlx::Row as _;
+        let statement = sqlx::AssertSqlSafe(statement);
+        match &self.location {
+            Location::File(path) => {
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+                let mut connection = sqlx::SqliteConnection::connect_with(&options).await.expect("a connection");
+                let rows = sqlx::query(statement).fetch_all(&mut connection).await.expect("rows");
+                rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()).collect()
+            }
+            Location::Postgres(url) => {
+                let mut connection = PgConnection::connect(url).await.expect("a connection");
+                let rows = sqlx::query(statement).fetch_all(&mut connection).await.expect("rows");
+                rows.iter().map(|row| (0..row.len()).map(|column| row.get(column)).collect()).collect()
+            }
+        }
+    }
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+async fn execute(url: &str, statement: &str) {
+    let mut connection = PgConnection::connect(url).await.expect("PostgreSQL");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("a schema");
+}
+
+/// Returns where PostgreSQL is. Where there is none, the test is skipped aloud, and fails in CI.
+pub(crate) fn postgres_url() -> Option<String> {
+    if let Ok(url) = std::env::var(POSTGRES) {
+        return Some(url);
+    }
+    skipped("PostgreSQL", POSTGRES);
+    None
+}
+
+/// Says that a test needs what is not there.
+#[expect(clippy::print_stderr, reason = "the one who runs the tests is to see it")]
+pub(crate) fn skipped(what: &str, variable: &str) {
+    assert!(std::env::var("CI").is_err(), "CI needs {what} ({variable}): scripts/test starts it");
+    eprintln!("skipped: needs {what} ({variable})");
+}
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_790_000_000 + seconds).expect("a time")
+}
+
+/// Makes a trace whose document says something.
+pub(crate) fn trace(id: &str, said: &str) -> NewTrace {
+    trace_of(id, &document(id, said, 0))
+}
+
+pub(crate) fn document(id: &str, said: &str, seconds: i64) -> Value {
+    json!({
+        "trace_id": id,
+        "name": "Support",
+        "session_id": format!("session of {id}"),
+        "started_at": at(seconds).to_string(),
+        "ended_at": at(seconds + 2).to_string(),
+        "model": "m-1",
+        "usage": { "input_tokens": 12, "output_tokens": 3, "cost_usd": 0.25 },
+        "steps": [{
+            "input": { "message": said },
+            "output": { "response": format!("You said: {said}") },
+            "tool_calls": [{ "name": "search", "arguments": {}, "result": null, "error": null }],
+            "error": null
+        }]
+    })
+}
+
+pub(crate) fn trace_of(id: &str, document: &Value) -> NewTrace {
+    let text = document.to_string();
+    NewTrace {
+        head: TraceHead::of(id, document, &text),
+        source: "karat".to_owned(),
+        raw: format!("raw: {text}").into_bytes(),
+        document: text,
+        expected: Expected::Anything,
+    }
+}
+
+pub(crate) fn version(eval_id: &str, code: &str) -> NewVersion {
+    NewVersion {
+        eval_id: eval_id.to_owned(),
+        code: code.to_owned(),
+        code_hash: karat_core::hash::short_hash(code.as_bytes()),
+        guest_hash: "guest".to_owned(),
+        note: Some(format!("because of {code}")),
+        created_at: at(0),
+    }
+}
+
+pub(crate) fn execution(eval_id: &str, eval_version: u64, trace: &NewTrace, result: Option<bool>) -> StoredExecution {
+    StoredExecution {
+        id: format!("{eval_id}/{eval_version}/{}/{result:?}", trace.head.trace_id),
+        eval_id: eval_id.to_owned(),
+        eval_version,
+        trace_id: trace.head.trace_id.clone(),
+        trace_hash: trace.head.hash.clone(),
+        result,
+        reason: result.map(|passed| format!("because it is {passed}")),
+        execution_time_ms: 3,
+        error: result.is_none().then(|| "KeyError: 'x'".to_owned()),
+        error_kind: result.is_none().then_some(ErrorKind::Exception),
+        stdout: "out\n".to_owned(),
+        stderr: String::new(),
+        code_hash: "code".to_owned(),
+        guest_hash: Some("guest".to_owned()),
+        executed_at: at(100),
+    }
+}
+
+pub(crate) fn says(author: &str, trace_id: &str, rating: Rating, seconds: i64) -> Feedback {
+    Feedback {
+        trace_id: trace_id.to_owned(),
+        author: author.to_owned(),
+        rating,
+        note: Some(format!("{author} finds it {rating}")),
+        source: "cli".to_owned(),
+        created_at: at(seconds),
+    }
+}
