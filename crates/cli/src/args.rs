@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod contradictions;
 mod coverage;
 mod eval;
 mod feedback;
@@ -14,9 +15,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::contradictions::{
+    ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
+};
 pub(crate) use self::eval::{
-    EvalAction, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalDoctorArgs, EvalNewArgs, EvalRunArgs, EvalTestArgs,
-    InputFormat, IsolationName, LimitArgs, RowFormat,
+    EvalAction, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs, EvalDoctorArgs,
+    EvalNewArgs, EvalRunArgs, EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::feedback::{
     FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
@@ -97,6 +101,8 @@ pub(crate) enum Verb {
     Feedback(FeedbackArgs),
     /// Rate traces one after the other at the terminal, the most informative first
     Review(ReviewArgs),
+    /// Show verdicts that people disagree with, and settle them
+    Contradictions(ContradictionsArgs),
     /// Draft golden and labeled cases for a tool, for a person to approve
     Forge(Box<ForgeArgs>),
     /// Write a first configuration and a first eval file
@@ -208,6 +214,10 @@ pub(crate) struct ConfigArgs {
     /// Where traces, evals, verdicts, feedback and runs are kept: a file, or postgres://… [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
+    /// When verdicts that people disagree with are too many, as JSON: accuracy, contradictionRate, errorRate, atLeast
+    /// [default: 0.8, 0.15, 0.1 and 20]
+    #[arg(long, value_name = "JSON")]
+    pub(crate) agreement: Option<String>,
     /// What eval functions may use, as JSON: {"timeMs": …, "memoryMb": …} [default: 5000 and 50, which are the most]
     #[arg(long, value_name = "JSON")]
     pub(crate) eval_limits: Option<String>,
@@ -424,6 +434,14 @@ pub(crate) enum SchemaName {
     EvalRun,
     /// What 'karat eval test --format json' prints
     EvalTest,
+    /// What 'karat eval agreement --format json' prints
+    EvalAgreement,
+    /// What 'karat eval compare --format json' prints
+    EvalCompare,
+    /// What 'karat contradictions --format json' prints
+    Contradictions,
+    /// What 'karat contradictions resolve --format json' prints
+    ContradictionsResolve,
     /// What 'karat forge --format json' prints
     Forge,
     /// Statements of people: a line of 'karat feedback list --format jsonl'

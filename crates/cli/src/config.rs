@@ -1,6 +1,7 @@
 //! `karat.json`.
 
 use karat_agents::{HttpConfig, Price, ProviderConfig};
+use karat_core::agreement;
 use karat_core::contract::Silence;
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
@@ -109,6 +110,8 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_tools: Option<AllowTools>,
     /// What eval functions may use.
     pub(crate) eval_limits: Option<LowerLimits>,
+    /// When `karat eval agreement` raises an alert.
+    pub(crate) agreement: Option<agreement::Limits>,
     /// Where traces, evals, verdicts, feedback and runs are kept: a file, or a `postgres://` URL.
     pub(crate) store: Option<String>,
 }
@@ -244,6 +247,7 @@ impl ConfigFile {
             }),
             allow_tools: object.nullable("allowTools", path, problems, AllowTools::read),
             eval_limits: object.nullable("evalLimits", path, problems, LowerLimits::read),
+            agreement: object.nullable("agreement", path, problems, agreement::Limits::read),
             store: object.nullable("store", path, problems, read_string),
         };
         object.close(path, problems);

@@ -35,6 +35,7 @@ mod selection;
 mod settings;
 mod snapshot;
 mod store;
+mod stored_eval;
 mod trace_filter;
 mod trace_id;
 mod traces;
@@ -93,6 +94,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
+        Verb::Contradictions(args) => verb::contradictions::run(args, environment, printer),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),

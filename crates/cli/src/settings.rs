@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_agents::{HttpConfig, KnownProvider, Parameters, Price, ProviderConfig};
+use karat_core::agreement::{self, Thresholds};
 use karat_core::contract::Silence;
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
@@ -78,6 +79,8 @@ pub(crate) struct Settings {
     pub(crate) live: LiveTools,
     /// What eval functions may use, where that is less than the largest.
     pub(crate) eval_limits: LowerLimits,
+    /// When verdicts agree too little with people.
+    pub(crate) agreement: Thresholds,
     /// Where things are kept between commands.
     pub(crate) store: Location,
     /// What headers and keys name.
@@ -153,10 +156,8 @@ impl Settings {
         for endpoint in &agent_endpoints {
             redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
         }
-        let gates = match &args.gates {
-            Some(text) => Some(read_flag("gates", text, Gates::read, &mut redactor)?),
-            None => file.gates.clone(),
-        };
+        let gates = gates(args, &file, &mut redactor)?;
+        let agreement = thresholds(args, &file, &mut redactor)?;
         let eval_limits = eval_limits(args, &file, &mut redactor)?;
         let store = store_location(args.store.as_deref(), file.store.as_deref(), &resolver, &mut redactor)?;
         let snapshot = snapshot_source(args, &file, &resolver, &mut redactor)?;
@@ -226,6 +227,7 @@ impl Settings {
             model,
             live,
             eval_limits,
+            agreement,
             store,
             variables,
             redactor,
@@ -342,6 +344,21 @@ fn agent_endpoints(
         return Err(Failure::invalid("'matrix' names no agent"));
     }
     Ok(names.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
+}
+
+fn gates(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<Option<Gates>, Failure> {
+    match &args.gates {
+        Some(text) => read_flag("gates", text, Gates::read, redactor).map(Some),
+        None => Ok(file.gates.clone()),
+    }
+}
+
+fn thresholds(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<Thresholds, Failure> {
+    let limits = match &args.agreement {
+        Some(text) => read_flag("agreement", text, agreement::Limits::read, redactor)?,
+        None => file.agreement.unwrap_or_default(),
+    };
+    Ok(limits.into())
 }
 
 fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<LowerLimits, Failure> {

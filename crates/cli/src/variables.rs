@@ -57,6 +57,7 @@ impl ConfigArgs {
             max_retries: flags.max_retries.map_or_else(|| number("MAX_RETRIES", &text), |flag| Ok(Some(flag)))?,
             max_cost_usd: flags.max_cost_usd.map_or_else(|| number("MAX_COST_USD", &text), |flag| Ok(Some(flag)))?,
             store: flags.store.or_else(|| text("STORE")),
+            agreement: flags.agreement.or_else(|| text("AGREEMENT")),
             eval_limits: flags.eval_limits.or_else(|| text("EVAL_LIMITS")),
             model: flags.model.over_variables(&text)?,
             tools: ToolArgs {

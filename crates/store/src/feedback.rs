@@ -59,14 +59,20 @@ impl FeedbackStore for Store {
         })
     }
 
-    fn author_ratings(&self) -> Stored<'_, Vec<AuthorRating>> {
+    fn common_ratings(&self) -> Stored<'_, Vec<AuthorRating>> {
         Box::pin(async move {
             let text = format!(
-                "select f.trace_id, f.author, f.rating from feedback f where f.rating is not null and {NEWEST} order by 1, 2"
+                "select f.trace_id, f.author, f.rating from feedback f where f.trace_id in (select trace_id \
+                 from feedback group by trace_id having min(author) <> max(author)) \
+                 and f.rating is not null and {NEWEST} order by 1, 2"
             );
             let rating =
                 |mut row: Row| Ok(AuthorRating { trace_id: row.text()?, author: row.text()?, rating: row.rating()? });
-            self.database.rows(Statement::new(text)).await?.into_iter().map(rating).collect()
+            let rows = self.database.rows(Statement::new(text)).await?.into_iter().map(rating);
+            let ratings: Vec<AuthorRating> = rows.collect::<Result<_, StoreError>>()?;
+            // Where all others took theirs back, one is left alone.
+            let of_one_trace = ratings.chunk_by(|left, right| left.trace_id == right.trace_id);
+            Ok(of_one_trace.filter(|authors| authors.len() > 1).flatten().cloned().collect())
         })
     }
 

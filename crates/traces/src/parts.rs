@@ -1,6 +1,7 @@
 //! Spans of one trace, as far as they are known.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -91,14 +92,52 @@ impl TraceParts {
         Self { source: kind.name().to_owned(), trace_id: trace_id.into(), spans: BTreeMap::new(), logs: Vec::new() }
     }
 
-    /// Takes in what another part knows of the same trace. A span that is known already is replaced: sources send one
-    /// again when it has ended.
+    /// Takes in what another part knows of the same trace. The order in which parts come makes no difference.
     pub fn merge(&mut self, other: Self) {
-        self.spans.extend(other.spans);
-        for log in other.logs {
-            if !self.logs.contains(&log) {
-                self.logs.push(log);
+        for span in other.spans.into_values() {
+            self.add_span(span);
+        }
+        if other.source < self.source {
+            self.source = other.source;
+        }
+        if !other.logs.is_empty() {
+            self.logs.extend(other.logs);
+            self.order_logs();
+        }
+    }
+
+    /// Takes in a span. Sources send one again when it has ended: of two with the same id, the one that ended later stays,
+    /// then the one that says more.
+    pub fn add_span(&mut self, span: Span) {
+        match self.spans.entry(span.id.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(span);
+            }
+            Entry::Occupied(mut place) => {
+                if place.get().precedes(&span) {
+                    place.insert(span);
+                }
             }
         }
+    }
+
+    /// Puts the log records into the one order that they have however they came, each once.
+    pub(crate) fn order_logs(&mut self) {
+        self.logs.sort_by_cached_key(|log| (log.event.time, serde_json::to_string(log).unwrap_or_default()));
+        self.logs.dedup();
+    }
+}
+
+impl Span {
+    fn precedes(&self, other: &Self) -> bool {
+        if self == other {
+            return false;
+        }
+        let says = |span: &Self| {
+            let given = usize::from(span.input.is_some()) + usize::from(span.output.is_some());
+            (span.end, span.attributes.len() + span.events.len() + given)
+        };
+        let text = |span: &Self| serde_json::to_string(span).unwrap_or_default();
+        says(self).cmp(&says(other)).then_with(|| text(self).cmp(&text(other))).is_lt()
     }
 }

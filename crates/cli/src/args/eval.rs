@@ -1,5 +1,6 @@
 //! What can be said to `karat eval`.
 
+mod agreement;
 mod batch;
 mod check;
 mod doctor;
@@ -7,6 +8,7 @@ mod functions;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::agreement::{EvalAgreementArgs, EvalCompareArgs};
 pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
@@ -28,6 +30,10 @@ pub(crate) enum EvalAction {
     New(EvalNewArgs),
     /// Judge the cases that are kept beside eval functions, and compare with what they expect
     Test(EvalTestArgs),
+    /// Measure how far stored verdicts agree with what people said
+    Agreement(EvalAgreementArgs),
+    /// Show which verdicts changed between two versions, and whether for the better
+    Compare(EvalCompareArgs),
     /// Judge traces for another program: JSON lines or Arrow on stdin, rows of the same on stdout
     Batch(EvalBatchArgs),
     /// Show the Python that runs eval functions, and try whether the sandbox holds

@@ -46,6 +46,10 @@ fn schemas_are_fresh() {
         "eval-execution",
         "eval-run",
         "eval-test",
+        "eval-agreement",
+        "eval-compare",
+        "contradictions",
+        "contradictions-resolve",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -83,6 +87,10 @@ fn the_command_line_reference_is_fresh() {
         "eval run",
         "eval new",
         "eval test",
+        "eval agreement",
+        "eval compare",
+        "contradictions",
+        "contradictions resolve",
         "init",
         "schema",
         "completions",

@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod agreement;
+mod agreement_tau_bench;
 mod architecture;
 mod check;
 mod check_tools;
 #[cfg(target_os = "linux")]
 mod command;
 mod conformance;
+mod contradictions;
 mod coverage;
 mod diff;
 mod dotenv;
@@ -19,6 +22,8 @@ mod eval_run;
 mod eval_test;
 mod eval_traces;
 mod evals_in_cases;
+mod feedback;
+mod feedback_import;
 mod forge;
 #[cfg(unix)]
 mod forge_kill;
@@ -38,10 +43,13 @@ mod overlap;
 mod recordings;
 mod regress;
 mod regress_guard;
+#[cfg(target_os = "linux")]
+mod review;
 mod rubrics;
 mod run;
 mod secrets;
 mod selection;
+mod stored;
 mod support;
 mod tls;
 #[cfg(unix)]

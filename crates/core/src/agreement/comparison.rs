@@ -25,7 +25,7 @@ pub struct VersionComparison {
     pub worse: u64,
     /// The difference of the two accuracies.
     pub net_change: Option<f64>,
-    /// How likely chance alone shows changes as uneven as these, by McNemar's exact test.
+    /// How likely chance alone shows changes as uneven as these, by the exact test of `McNemar`.
     pub p_value: f64,
     pub direction: Direction,
     /// Every trace of which the versions do not say the same: worse ones first, then better ones, then the others.

@@ -83,7 +83,9 @@ fn monday(day: Date) -> Date {
 fn latest(weeks: &[(Date, AgreementCounts)]) -> Option<LatestWeek> {
     let ((_, newest), others) = weeks.split_last()?;
     let mut before = AgreementCounts::default();
-    others.iter().for_each(|(_, counts)| before.add(counts));
+    for (_, counts) in others {
+        before.add(counts);
+    }
     let tries = |counts: &AgreementCounts| Tries {
         passed: size(counts.compared() - counts.contradictions()),
         failed: size(counts.contradictions()),

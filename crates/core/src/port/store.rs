@@ -111,8 +111,9 @@ pub trait FeedbackStore: Send + Sync {
         limit: Option<u64>,
     ) -> Stored<'s, Vec<Feedback>>;
 
-    /// Returns each author's newest rating of each trace, by trace and author; none where it was taken back.
-    fn author_ratings(&self) -> Stored<'_, Vec<AuthorRating>>;
+    /// Returns each author's newest rating of each trace that several people rated, by trace and author. What was taken
+    /// back is none.
+    fn common_ratings(&self) -> Stored<'_, Vec<AuthorRating>>;
 
     /// Returns traces that this author has not rated, with what the newest versions of evals say of them, by id. Where an
     /// eval is named, only what it says counts, and only traces that it has judged are returned.

@@ -1,7 +1,9 @@
 //! `karat eval`: Python functions that judge traces.
 
+mod agreement;
 mod batch;
 mod check;
+mod compare;
 mod doctor;
 mod new;
 mod progress;
@@ -23,6 +25,8 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::Run(args) => run::run(&args, environment, printer),
         EvalAction::New(args) => new::run(&args, environment, printer),
         EvalAction::Test(args) => test::run(&args, environment, printer),
+        EvalAction::Agreement(args) => agreement::run(&args, environment, printer),
+        EvalAction::Compare(args) => compare::run(&args, environment, printer),
         EvalAction::Batch(args) => batch::run(&args, environment, printer),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),

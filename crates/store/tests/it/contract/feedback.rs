@@ -64,8 +64,8 @@ async fn nobody_rates_what_is_not_there(Case { store, .. }: Case<'_>) {
 }
 
 async fn the_newest_of_each_author_counts(Case { store, .. }: Case<'_>) {
-    traces(store, &["a"]).await;
-    add(store, &[says("ann", "a", Rating::Positive, 5)]).await;
+    traces(store, &["a", "b"]).await;
+    add(store, &[says("ann", "a", Rating::Positive, 5), says("ann", "b", Rating::Positive, 5)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Positive));
     add(store, &[says("ann", "a", Rating::Negative, 4)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Positive), "said before, and heard of later");
@@ -81,7 +81,7 @@ async fn the_newest_of_each_author_counts(Case { store, .. }: Case<'_>) {
         author: author.to_owned(),
         rating,
     });
-    assert_eq!(store.author_ratings().await.expect("ratings"), expected);
+    assert_eq!(store.common_ratings().await.expect("ratings"), expected, "nobody else rated b");
     assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 5, "nothing is forgotten");
 }
 
@@ -174,12 +174,12 @@ async fn what_is_taken_back_counts_no_more(Case { store, place }: Case<'_>) {
     assert_eq!(store.feedback_of("a").await.expect("feedback"), [said, taken_back], "nothing is forgotten");
     assert_eq!(store.list_feedback(None, true, None).await.expect("feedback"), []);
     assert_eq!(store.list_feedback(None, false, None).await.expect("feedback").len(), 2);
-    assert_eq!(store.author_ratings().await.expect("ratings"), []);
     let candidates = store.review_candidates("ann", None, &TraceFilter::default()).await.expect("candidates");
     assert_eq!(candidates.len(), 2, "it can be looked at again");
     // What others say stays.
     add(store, &[says("bob", "a", Rating::Negative, 1)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Negative));
+    assert_eq!(store.common_ratings().await.expect("ratings"), [], "one is left");
     add(store, &[says("ann", "a", Rating::Negative, 3)]).await;
-    assert_eq!(store.author_ratings().await.expect("ratings").len(), 2);
+    assert_eq!(store.common_ratings().await.expect("ratings").len(), 2);
 }

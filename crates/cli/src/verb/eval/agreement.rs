@@ -1,0 +1,89 @@
+//! `karat eval agreement`: how far stored verdicts agree with what people said.
+
+use karat_core::agreement::{AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement};
+use karat_core::exit::ExitStatus;
+use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore};
+use karat_core::stored::EvalSummary;
+use karat_report::agreement_text;
+use karat_store::Store;
+
+use crate::args::{EvalAgreementArgs, OutputFormat};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::runtime_that_ends;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::store::{open_store, store_failure};
+use crate::stored_eval::{ADD_ONE, find_eval, version_among, versions_of};
+
+pub(super) fn run(
+    args: &EvalAgreementArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let settings = Settings::resolve(&args.config_args(), &[], environment, printer)?;
+    let report = runtime_that_ends()?.block_on(measure(args, &settings))?;
+    let text = match args.format {
+        OutputFormat::Json => {
+            serde_json::to_string_pretty(&report).map_err(|error| Failure::errored(error.to_string()))? + "\n"
+        }
+        OutputFormat::Human => agreement_text(&report, printer.console()),
+    };
+    printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+    if args.format == OutputFormat::Human {
+        advise(&report, printer);
+    }
+    Ok(report.status())
+}
+
+/// Says what can be done next.
+fn advise(report: &AgreementReport, printer: &Printer) {
+    let contradicted = report.evals.iter().filter(|eval| eval.counts.contradictions() > 0);
+    // Contradictions are listed for the newest version only.
+    let names: Vec<&str> =
+        contradicted.filter(|eval| eval.version == eval.newest_version).map(|eval| eval.eval_id.as_str()).collect();
+    match names.as_slice() {
+        [] => {}
+        [only] => printer.note(&format!("'karat contradictions {only}' shows where people disagree")),
+        _ => printer.note("'karat contradictions' shows where people disagree"),
+    }
+    if report.evals.iter().any(|eval| eval.compared == 0) {
+        printer.note(
+            "'karat review' and 'karat feedback add' say what people find; 'karat eval run NAME --stored' judges",
+        );
+    }
+}
+
+async fn measure(args: &EvalAgreementArgs, settings: &Settings) -> Result<AgreementReport, Failure> {
+    let store = open_store(settings).await?;
+    let evals = match &args.name {
+        Some(name) => vec![find_eval(&store, name).await?],
+        None => store.evals().await.map_err(store_failure)?,
+    };
+    if evals.is_empty() {
+        return Err(Failure::nothing_selected("there are no evals in the store").hint(ADD_ONE));
+    }
+    let mut measured = Vec::with_capacity(evals.len());
+    for eval in evals {
+        measured.extend(measure_eval(&store, &eval, args.version, &settings.agreement).await?);
+    }
+    let ratings = store.common_ratings().await.map_err(store_failure)?;
+    Ok(AgreementReport::new(measured, RaterAgreement::of(&ratings), settings.agreement))
+}
+
+async fn measure_eval(
+    store: &Store,
+    eval: &EvalSummary,
+    version: Option<u64>,
+    thresholds: &Thresholds,
+) -> Result<Option<EvalAgreement>, Failure> {
+    let versions = versions_of(store, eval).await?;
+    let shown = version_among(&versions, version)?.version;
+    let mut lines = Vec::with_capacity(versions.len());
+    for version in &versions {
+        let counts = store.agreement(&eval.eval_id, version.version).await.map_err(store_failure)?;
+        lines.push(VersionAgreement::new(version.version, version.created_at, counts));
+    }
+    let days = store.agreement_by_day(&eval.eval_id, shown).await.map_err(store_failure)?;
+    Ok(EvalAgreement::new(&eval.eval_id, shown, lines, Trend::of(&days), thresholds))
+}

@@ -1,0 +1,187 @@
+//! `karat eval agreement` and `karat eval compare`, over verdicts and ratings in the store.
+
+use insta::assert_snapshot;
+use karat_core::feedback::Rating;
+use karat_testkit::project::{Output, TempProject};
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::stored::ProjectStore;
+use crate::support::project;
+
+/// What is in one cell: how many, the first and the second version's verdict, and what people say.
+type Cell = (usize, Option<bool>, Option<bool>, Option<Rating>);
+
+const CELLS: [Cell; 9] = [
+    (10, Some(true), Some(true), Some(Rating::Positive)),
+    (8, Some(false), Some(false), Some(Rating::Negative)),
+    (9, Some(true), Some(false), Some(Rating::Negative)),
+    (1, Some(true), Some(false), Some(Rating::Positive)),
+    (2, Some(true), Some(true), Some(Rating::Negative)),
+    (1, Some(true), None, Some(Rating::Positive)),
+    (1, None, Some(true), Some(Rating::Positive)),
+    (2, Some(true), Some(false), Some(Rating::Neutral)),
+    (3, Some(false), Some(false), None),
+];
+
+/// Makes a project whose store holds two versions of an eval, traces of two weeks, and what two people said.
+fn judged() -> TempProject {
+    let project = project();
+    let store = ProjectStore::open(&project);
+    let (first, second) = (store.version("eval_refund", "one"), store.version("eval_refund", "two"));
+    let mut number = 0;
+    for (count, before, now, rating) in CELLS {
+        for _ in 0..count {
+            number += 1;
+            let id = format!("t-{number:02}");
+            let day = if number % 3 == 0 { "2026-11-03" } else { "2026-11-10" };
+            store.trace(&id, "I want my money back", day);
+            store.verdict("eval_refund", first, &id, before, "the word refund is in the answer");
+            store.verdict("eval_refund", second, &id, now, "the tool refund was called");
+            if let Some(rating) = rating {
+                store.feedback("ada", &id, rating, None);
+            }
+        }
+    }
+    // Both looked at the first twelve, and do not agree on one of them.
+    for number in 1..=12 {
+        store.feedback(
+            "bob",
+            &format!("t-{number:02}"),
+            if number <= 10 { Rating::Positive } else { Rating::Negative },
+            None,
+        );
+    }
+    project
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output.both()))
+}
+
+fn fits(schema: &str, value: &Value) {
+    let schema = project().run(["schema", schema]);
+    let schema: Value = serde_json::from_str(&schema.stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+#[test]
+fn an_eval_is_measured_against_people() {
+    let output = judged().run(["eval", "agreement", "refund"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
+    assert_snapshot!(output.filtered(), @"");
+}
+
+#[test]
+fn an_older_version_raises_alerts() {
+    let output = judged().run(["eval", "agreement", "eval_refund", "--version", "1", "--quiet"]);
+    assert_snapshot!(output.filtered(), @"");
+}
+
+#[test]
+fn programs_get_everything() {
+    let project = judged();
+    let output = project.run(["eval", "agreement", "--all", "--format", "json"]);
+    let report = json(&output);
+    fits("eval-agreement", &report);
+    let eval = &report["evals"][0];
+    assert_eq!(eval["counts"]["passed_positive"], 11);
+    assert_eq!((&eval["version"], &eval["compared"], &report["alerts"]), (&2.into(), &31.into(), &0.into()));
+    assert_eq!(eval["trend"]["weeks"][0]["week"], "2026-W45");
+    assert_eq!(report["raters"]["common_traces"], 12);
+    // The same again, byte for byte.
+    assert_eq!(project.run(["eval", "agreement", "--all", "--format", "json"]).stdout, output.stdout);
+}
+
+#[rstest]
+// Thirty-one are enough by default, and too few where more are asked for.
+#[case::held(&[], None, Some(0), Some(true))]
+#[case::too_few(&["--agreement", r#"{"atLeast": 50}"#], None, Some(0), None)]
+#[case::alert(&["--agreement", r#"{"accuracy": 0.95}"#], None, Some(1), Some(false))]
+#[case::of_the_file(&[], Some(r#"{"agreement": {"accuracy": 0.95}}"#), Some(1), Some(false))]
+#[case::flag_over_file(&["--agreement", "{}"], Some(r#"{"agreement": {"accuracy": 0.95}}"#), Some(0), Some(true))]
+fn thresholds_can_be_set(
+    #[case] flags: &[&str],
+    #[case] config: Option<&str>,
+    #[case] code: Option<i32>,
+    #[case] held: Option<bool>,
+) {
+    let project = judged();
+    if let Some(config) = config {
+        project.write("karat.json", config);
+    }
+    let arguments = [&["eval", "agreement", "refund", "--format", "json"], flags].concat();
+    let output = project.run(arguments);
+    assert_eq!(output.code, code, "{}", output.both());
+    let report = json(&output);
+    assert_eq!(report["evals"][0]["checks"][0]["held"], Value::from(held), "{report}");
+}
+
+#[test]
+fn a_variable_sets_thresholds_too() {
+    let project = judged();
+    let command = project.command(["eval", "agreement", "refund"]).env("KARAT_AGREEMENT", r#"{"errorRate": 0.01}"#);
+    let output = command.run();
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    assert!(output.stdout.contains("✗ error rate 0.027, at most 0.01"), "{}", output.stdout);
+}
+
+#[rstest]
+#[case(&["eval", "agreement", "refunds"], 2, "did you mean 'eval_refund'?")]
+#[case(&["eval", "agreement", "refund", "--version", "7"], 2, "there is no version 7 of eval_refund in the store")]
+#[case(&["eval", "agreement", "refund", "--agreement", "{\"acuracy\": 1}"], 2, "did you mean 'accuracy'?")]
+#[case(&["eval", "agreement", "refund", "--agreement", "{\"accuracy\": 80}"], 2, "as a share: 0.8")]
+#[case(&["eval", "agreement"], 2, "--all")]
+#[case(&["eval", "compare", "refund", "1", "1"], 2, "version 1 is compared with itself")]
+#[case(&["eval", "compare", "1", "2"], 2, "as in: karat eval compare NAME 1 2")]
+#[case(&["eval", "compare", "refund@1", "tone@2"], 2, "not 'refund' and 'tone'")]
+fn what_is_not_there_is_named(#[case] arguments: &[&str], #[case] code: i32, #[case] said: &str) {
+    let output = judged().run(arguments.to_vec());
+    assert_eq!(output.code, Some(code), "{}", output.both());
+    assert!(output.stdout.is_empty() && output.stderr.contains(said), "{}", output.both());
+}
+
+#[test]
+fn without_ratings_there_is_nothing_to_compare() {
+    let project = project();
+    let none = project.run(["eval", "agreement", "--all"]);
+    assert_eq!(none.code, Some(4), "{}", none.both());
+    let store = ProjectStore::open(&project);
+    let version = store.version("eval_tone", "code");
+    store.trace("t", "Hello", "2026-11-10");
+    store.verdict("eval_tone", version, "t", Some(true), "friendly");
+    let output = project.run(["eval", "agreement", "tone"]);
+    assert_eq!(output.code, Some(4));
+    assert_snapshot!(output.filtered(), @"");
+    let alone = project.run(["eval", "compare", "tone"]);
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.stderr.contains("eval_tone has one version only"), "{}", alone.stderr);
+    store.version("eval_tone", "other code");
+    let nothing = project.run(["eval", "compare", "tone"]);
+    assert_eq!(nothing.code, Some(4), "{}", nothing.both());
+}
+
+#[test]
+fn versions_are_compared_on_the_same_traces() {
+    let project = judged();
+    let output = project.run(["eval", "compare", "refund", "--limit", "2"]);
+    assert_eq!(output.code, Some(0));
+    assert_snapshot!(output.filtered(), @"");
+    let same = project.run(["eval", "compare", "eval_refund@1", "eval_refund@2", "--limit", "2"]);
+    assert_eq!(same.stdout, output.stdout);
+}
+
+#[test]
+fn a_version_that_is_worse_fails() {
+    let project = judged();
+    let output = project.run(["eval", "compare", "refund", "2", "1", "--format", "json"]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    let comparison = json(&output);
+    fits("eval-compare", &comparison);
+    assert_eq!((&comparison["better"], &comparison["worse"]), (&1.into(), &9.into()));
+    assert_eq!((&comparison["direction"], &comparison["common_traces"]), (&"worse".into(), &37.into()));
+    assert_eq!(comparison["changed"].as_array().map(Vec::len), Some(14));
+}

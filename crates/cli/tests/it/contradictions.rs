@@ -1,0 +1,124 @@
+//! `karat contradictions` and their resolutions.
+
+use insta::assert_snapshot;
+use karat_core::feedback::Rating;
+use karat_testkit::project::TempProject;
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::stored::ProjectStore;
+use crate::support::project;
+
+fn contradicted() -> (TempProject, ProjectStore) {
+    let project = project();
+    let store = ProjectStore::open(&project);
+    let refund = store.version("eval_refund", "code");
+    let tone = store.version("eval_tone", "code");
+    store.trace(
+        "conversation-1",
+        "I want my money back, and I want it today. I waited for three weeks already!",
+        "2026-11-10",
+    );
+    store.trace("conversation-2", "Where is my parcel?", "2026-11-10");
+    store.trace("conversation-3", "Hello", "2026-11-10");
+    store.verdict("eval_refund", refund, "conversation-1", Some(false), "the tool refund was never called");
+    store.verdict("eval_refund", refund, "conversation-2", Some(true), "nothing to refund");
+    store.verdict("eval_refund", refund, "conversation-3", Some(true), "nothing to refund");
+    store.verdict("eval_tone", tone, "conversation-2", Some(true), "friendly");
+    store.feedback("ada", "conversation-1", Rating::Positive, Some("right so: the return had not arrived"));
+    store.feedback("ada", "conversation-2", Rating::Negative, Some("it made up a tracking number"));
+    store.feedback("ada", "conversation-3", Rating::Neutral, None);
+    (project, store)
+}
+
+fn resolve(project: &TempProject, arguments: &[&str]) -> karat_testkit::project::Output {
+    project.command([&["contradictions", "resolve"], arguments].concat()).env("USER", "cyd").run()
+}
+
+#[test]
+fn verdict_and_rating_stand_side_by_side() {
+    let (project, _) = contradicted();
+    let output = project.run(["contradictions"]);
+    assert_eq!(output.code, Some(0));
+    assert!(
+        output.both().lines().all(|line| line.chars().count() <= 80 || line.starts_with("to ")),
+        "{}",
+        output.both()
+    );
+    assert_snapshot!(output.filtered(), @"");
+}
+
+#[test]
+fn a_resolution_holds_while_both_stand() {
+    let (project, store) = contradicted();
+    let resolved = resolve(&project, &["refund", "conversation-1", "label-wrong", "--note", "ada was in a hurry"]);
+    assert_eq!(resolved.code, Some(0), "{}", resolved.both());
+    assert_snapshot!(resolved.filtered(), @"");
+    let open = project.run(["contradictions", "refund"]);
+    assert!(open.stdout.ends_with("1 contradiction; 1 resolved (--all shows them)\n"), "{}", open.stdout);
+    let all = project.run(["contradictions", "eval_refund", "--all"]);
+    assert!(all.stdout.contains("  resolved as label-wrong by cyd: ada was in a hurry\n"), "{}", all.stdout);
+    // Figures stay as they are.
+    let agreement = project.run(["eval", "agreement", "refund", "--format", "json"]);
+    let agreement: Value = serde_json::from_str(&agreement.stdout).unwrap();
+    assert_eq!(agreement["evals"][0]["counts"]["failed_positive"], 1);
+    // Another verdict against the same rating is another matter.
+    let newer = store.version("eval_refund", "other code");
+    store.verdict("eval_refund", newer, "conversation-1", Some(false), "still never called");
+    assert!(project.run(["contradictions", "refund"]).stdout.starts_with("0 contradictions; 1 resolved"));
+    store.feedback("bob", "conversation-1", Rating::Negative, None);
+    store.feedback("cyd", "conversation-1", Rating::Negative, None);
+    store.verdict("eval_refund", newer, "conversation-1", Some(true), "called after all");
+    let open = project.run(["contradictions", "refund"]);
+    assert!(open.stdout.ends_with("1 contradiction\n"), "{}", open.stdout);
+}
+
+#[test]
+fn who_changes_their_mind_resolves_again() {
+    let (project, _) = contradicted();
+    resolve(&project, &["tone", "conversation-2", "eval-wrong"]);
+    let again = resolve(&project, &["tone", "conversation-2", "dismissed", "--author", "dee", "--format", "json"]);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(
+        (&again["before"], &again["contradiction"]["resolution"]["kind"]),
+        (&"eval-wrong".into(), &"dismissed".into())
+    );
+    assert_eq!(again["contradiction"]["resolution"]["author"], "dee");
+    let schema: Value = serde_json::from_str(&project.run(["schema", "contradictions-resolve"]).stdout).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&again), "{again}");
+}
+
+#[test]
+fn programs_get_the_list() {
+    let (project, _) = contradicted();
+    resolve(&project, &["tone", "conversation-2", "eval-wrong"]);
+    let list = project.run(["contradictions", "--format", "json", "--limit", "1"]);
+    let list: Value = serde_json::from_str(&list.stdout).unwrap();
+    let schema: Value = serde_json::from_str(&project.run(["schema", "contradictions"]).stdout).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&list), "{list}");
+    assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
+    assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
+}
+
+#[rstest]
+#[case(&["refund", "conversation-3", "dismissed"], 4, "people do not contradict eval_refund on trace conversation-3")]
+#[case(&["refund", "conversation", "dismissed"], 2, "the ids of several traces begin with 'conversation'")]
+#[case(&["refund", "nothing", "dismissed"], 2, "there is no trace 'nothing' in the store")]
+#[case(&["refunds", "conversation-1", "dismissed"], 2, "did you mean 'eval_refund'?")]
+#[case(&["refund", "conversation-1", "eval-rong"], 2, "eval-wrong")]
+fn what_cannot_be_resolved_is_told(#[case] arguments: &[&str], #[case] code: i32, #[case] said: &str) {
+    let (project, _) = contradicted();
+    let output = resolve(&project, arguments);
+    assert_eq!(output.code, Some(code), "{}", output.both());
+    assert!(output.stderr.contains(said), "{}", output.both());
+}
+
+#[test]
+fn somebody_has_to_decide() {
+    let (project, _) = contradicted();
+    let output = project.run(["contradictions", "resolve", "refund", "conversation-1", "dismissed"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("--author NAME says it"), "{}", output.stderr);
+    let output = project.run(["contradictions", "tones"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+}

@@ -1,0 +1,104 @@
+//! Projects whose store holds something, put there as the program would.
+
+use jiff::Timestamp;
+use karat_core::feedback::{Feedback, Rating};
+use karat_core::judgement::ErrorKind;
+use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
+use karat_store::{Location, Store};
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+/// The store of a project, open beside the program.
+pub(crate) struct ProjectStore {
+    runtime: Runtime,
+    store: Store,
+}
+
+/// What one version says of a trace: passed, failed, or errored.
+pub(crate) type Verdict = Option<bool>;
+
+impl ProjectStore {
+    pub(crate) fn open(project: &TempProject) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let location = Location::File(project.path().join(".karat/karat.db"));
+        let store = runtime.block_on(Store::open(&location)).unwrap();
+        Self { runtime, store }
+    }
+
+    /// Puts in a trace that began on this day.
+    pub(crate) fn trace(&self, id: &str, message: &str, day: &str) {
+        self.document(&json!({
+            "trace_id": id,
+            "started_at": format!("{day}T09:00:00Z"),
+            "steps": [{ "input": { "message": message }, "output": { "response": "Done." }, "tool_calls": [], "error": null }],
+        }));
+    }
+
+    /// Puts in a trace.
+    pub(crate) fn document(&self, document: &Value) {
+        let id = document["trace_id"].as_str().expect("an id");
+        let text = document.to_string();
+        let trace = NewTrace {
+            head: TraceHead::of(id, document, &text),
+            source: "karat".to_owned(),
+            raw: text.clone().into_bytes(),
+            document: text,
+            expected: Expected::Anything,
+        };
+        self.runtime.block_on(self.store.put_traces(&[trace], at(0))).unwrap();
+    }
+
+    /// Adds a version of an eval, and returns its number.
+    pub(crate) fn version(&self, eval_id: &str, code: &str) -> u64 {
+        let version = NewVersion {
+            eval_id: eval_id.to_owned(),
+            code: code.to_owned(),
+            code_hash: karat_core::hash::short_hash(code.as_bytes()),
+            guest_hash: "guest".to_owned(),
+            note: None,
+            created_at: at(0),
+        };
+        self.runtime.block_on(self.store.add_version(&version)).unwrap().version
+    }
+
+    pub(crate) fn verdict(&self, eval_id: &str, version: u64, trace_id: &str, verdict: Verdict, reason: &str) {
+        let trace = self.runtime.block_on(self.store.trace(trace_id)).unwrap().expect("a trace");
+        let execution = StoredExecution {
+            id: format!("{eval_id}/{version}/{trace_id}"),
+            eval_id: eval_id.to_owned(),
+            eval_version: version,
+            trace_id: trace_id.to_owned(),
+            trace_hash: trace.head.hash,
+            result: verdict,
+            reason: verdict.map(|_| reason.to_owned()),
+            execution_time_ms: 1,
+            error: verdict.is_none().then(|| reason.to_owned()),
+            error_kind: verdict.is_none().then_some(ErrorKind::Exception),
+            stdout: String::new(),
+            stderr: String::new(),
+            code_hash: "code".to_owned(),
+            guest_hash: None,
+            executed_at: at(60),
+        };
+        self.runtime.block_on(self.store.put_executions(&[execution])).unwrap();
+    }
+
+    pub(crate) fn feedback(&self, author: &str, trace_id: &str, rating: Rating, note: Option<&str>) {
+        let feedback = Feedback {
+            trace_id: trace_id.to_owned(),
+            author: author.to_owned(),
+            rating: Some(rating),
+            note: note.map(str::to_owned),
+            source: "cli".to_owned(),
+            created_at: at(30),
+        };
+        self.runtime.block_on(self.store.add_feedback(&[feedback])).unwrap();
+    }
+}
+
+/// Returns a moment some seconds after a fixed one.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_763_294_400 + seconds).unwrap()
+}

@@ -1,0 +1,262 @@
+//! The addresses, and what becomes of a request.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{EXPECT, ORIGIN};
+use axum::http::{HeaderMap, Response, StatusCode};
+use axum::routing::{get, post};
+use karat_traces::Refused;
+use karat_traces::otlp::{SpansRead, Unreadable, read_json, read_logs_protobuf, read_traces_protobuf};
+
+use super::Signal;
+use super::answer::{Partial, refused, stored};
+use super::body::{BodyProblem, read_body};
+use super::encoding::{Encoding, Packing};
+use super::limits::Limits;
+use super::room::{Place, Room};
+use super::unpack::{UnpackProblem, unpack};
+use super::writer::{WriteProblem, Writer};
+use crate::sink::{RefusedRequest, TraceSink};
+
+/// How many refusals a message lists.
+const MOST_LISTED: usize = 3;
+
+/// What requests share.
+struct Receiver {
+    sink: Arc<dyn TraceSink>,
+    writer: Writer,
+    room: Room,
+    limits: Limits,
+}
+
+/// Why nothing of a request was taken.
+struct Refusal {
+    status: StatusCode,
+    message: String,
+}
+
+/// Returns what takes OTLP at `/v1/traces` and `/v1/logs` and says at `/healthz` that it is there. Must be called where
+/// tasks can be spawned.
+pub fn otlp_router(sink: Arc<dyn TraceSink>, limits: Limits) -> Router {
+    let writer = Writer::start(Arc::clone(&sink));
+    let receiver = Arc::new(Receiver { sink, writer, room: Room::new(limits.total_bytes), limits });
+    Router::new()
+        .route("/v1/traces", post(traces))
+        .route("/v1/logs", post(logs))
+        .route("/v1/metrics", post(metrics))
+        .route("/healthz", get(healthy))
+        .fallback(nothing_here)
+        .with_state(receiver)
+}
+
+async fn traces(State(receiver): State<Arc<Receiver>>, request: Request) -> Response<Body> {
+    receiver.answer(Signal::Traces, request).await
+}
+
+async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Response<Body> {
+    receiver.answer(Signal::Logs, request).await
+}
+
+/// SDKs that are told one address send everything to it.
+async fn metrics(headers: HeaderMap) -> Response<Body> {
+    let message = "metrics are not taken: OTEL_METRICS_EXPORTER=none keeps the SDK from sending them";
+    refused(StatusCode::NOT_FOUND, Encoding::of(&headers).ok(), message)
+}
+
+async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+async fn nothing_here() -> Response<Body> {
+    let message = "nothing is here: spans are taken at /v1/traces, log records at /v1/logs";
+    refused(StatusCode::NOT_FOUND, None, message)
+}
+
+impl Receiver {
+    async fn answer(&self, signal: Signal, request: Request) -> Response<Body> {
+        let encoding = Encoding::of(request.headers());
+        let answered = match &encoding {
+            Ok(encoding) => self.take(signal, *encoding, request).await,
+            Err(other) => Err(Refusal::media_type(other)),
+        };
+        match answered {
+            Ok(partial) => {
+                if let Some(Partial { rejected, message }) = &partial {
+                    self.tell(StatusCode::OK, *rejected, message);
+                }
+                // An encoding that was not understood took nothing.
+                stored(signal, encoding.unwrap_or(Encoding::Json), partial)
+            }
+            Err(Refusal { status, message }) => {
+                self.tell(status, 0, &message);
+                refused(status, encoding.ok(), &message)
+            }
+        }
+    }
+
+    fn tell(&self, status: StatusCode, rejected: u64, message: &str) {
+        self.sink.refused(&RefusedRequest { status: status.as_u16(), rejected, message: message.to_owned() });
+    }
+
+    async fn take(&self, signal: Signal, encoding: Encoding, request: Request) -> Result<Option<Partial>, Refusal> {
+        let headers = request.headers();
+        // No agent's process says where it comes from; a page in a browser always does, and any page could write here.
+        if headers.contains_key(ORIGIN) {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "pages in a browser may not write here"));
+        }
+        let packing = Packing::of(headers).map_err(|other| Refusal::packing(&other))?;
+        let waits = headers.contains_key(EXPECT);
+        let mut place = self.room.place();
+        let packed = read_body(request.into_body(), waits, &self.limits, &mut place)
+            .await
+            .map_err(|problem| self.body_refusal(&problem))?;
+        let (bytes, place) = self.unpacked(packed, packing, place).await?;
+        let bytes = Arc::new(bytes);
+        let partial = match self.store(signal, encoding, &bytes, false).await {
+            Err(NotStored::AmongOthers) => self.store(signal, encoding, &bytes, true).await,
+            stored => stored,
+        };
+        drop(place);
+        partial.map_err(|problem| match problem {
+            NotStored::Refusal(refusal) => refusal,
+            NotStored::AmongOthers => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "storing failed"),
+        })
+    }
+
+    async fn unpacked(&self, packed: Vec<u8>, packing: Packing, place: Place) -> Result<(Vec<u8>, Place), Refusal> {
+        if packing == Packing::Plain {
+            return Ok((packed, place));
+        }
+        let limit = self.limits.request_bytes;
+        let (unpacked, place) = aside(move || {
+            let mut place = place;
+            (unpack(&packed, packing, limit, &mut place), place)
+        })
+        .await?;
+        match unpacked {
+            Ok(bytes) => Ok((bytes, place)),
+            Err(UnpackProblem::TooLong) => Err(self.body_refusal(&BodyProblem::TooLong)),
+            Err(UnpackProblem::NoRoom) => Err(self.body_refusal(&BodyProblem::NoRoom)),
+            Err(UnpackProblem::Broken(why)) => {
+                Err(Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be unpacked: {why}")))
+            }
+        }
+    }
+
+    async fn store(
+        &self,
+        signal: Signal,
+        encoding: Encoding,
+        bytes: &Arc<Vec<u8>>,
+        alone: bool,
+    ) -> Result<Option<Partial>, NotStored> {
+        let bytes = Arc::clone(bytes);
+        let read = aside(move || read(signal, encoding, &bytes)).await.map_err(NotStored::Refusal)?;
+        let SpansRead { traces: parts, mut refused } = read.map_err(|why| {
+            NotStored::Refusal(Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {why}")))
+        })?;
+        let mut rejected = refused.len() as u64;
+        if !parts.is_empty() {
+            let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+            for part in &parts {
+                *sizes.entry(part.trace_id.clone()).or_default() += (part.spans.len() + part.logs.len()) as u64;
+            }
+            let traces = self.writer.write(parts, alone).await.map_err(|problem| match problem {
+                WriteProblem::AmongOthers => NotStored::AmongOthers,
+                WriteProblem::Store(error) => {
+                    NotStored::Refusal(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message))
+                }
+            })?;
+            for trace in traces.iter() {
+                // What was stored together with this is not this sender's.
+                if let Some(size) = sizes.remove(&trace.trace_id) {
+                    rejected += size;
+                    let place = format!("trace {}", trace.trace_id);
+                    refused.push(Refused { place, message: trace.message.clone() });
+                }
+            }
+        }
+        Ok((rejected > 0).then(|| Partial { rejected, message: listed(signal, rejected, &refused) }))
+    }
+
+    fn body_refusal(&self, problem: &BodyProblem) -> Refusal {
+        let mebibytes = self.limits.request_bytes >> 20;
+        match problem {
+            BodyProblem::TooLong => Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the request is too long: {mebibytes} MiB are the most, unpacked"),
+            ),
+            BodyProblem::NoRoom => {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too much is under way: try again in a moment")
+            }
+            BodyProblem::TooSlow => {
+                Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive within its time")
+            }
+            BodyProblem::Broken => Refusal::new(StatusCode::BAD_REQUEST, "the connection broke"),
+        }
+    }
+}
+
+/// Why a request that has arrived is not stored.
+enum NotStored {
+    Refusal(Refusal),
+    /// It may be another request's fault.
+    AmongOthers,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    fn media_type(other: &str) -> Self {
+        let known = "application/x-protobuf and application/json are";
+        let message = if other.is_empty() {
+            format!("the request has no Content-Type: {known} taken")
+        } else {
+            format!("'{other}' is not taken: {known}")
+        };
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
+    fn packing(other: &str) -> Self {
+        let message = format!("the Content-Encoding is not taken: {other} (gzip and deflate are)");
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+}
+
+/// Reads a request's body. Log records that belong to no trace are passed over: processes log much besides.
+fn read(signal: Signal, encoding: Encoding, bytes: &[u8]) -> Result<SpansRead, Unreadable> {
+    match (encoding, signal) {
+        (Encoding::Json, _) => read_json(bytes),
+        (Encoding::Protobuf, Signal::Traces) => read_traces_protobuf(bytes),
+        (Encoding::Protobuf, Signal::Logs) => read_logs_protobuf(bytes),
+    }
+}
+
+/// Does work that takes a while where it holds nobody up.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this request could not be handled");
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}
+
+/// Says what was refused, so that whoever reads a log of the sender finds it.
+fn listed(signal: Signal, rejected: u64, refused: &[Refused]) -> String {
+    let plural = if rejected == 1 { "" } else { "s" };
+    let mut message = format!("{rejected} {}{plural} refused", signal.item());
+    for (index, Refused { place, message: why }) in refused.iter().take(MOST_LISTED).enumerate() {
+        message.push_str(if index == 0 { ": " } else { "; " });
+        message.push_str(place);
+        message.push_str(": ");
+        message.push_str(why);
+    }
+    if let Some(more) = refused.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        let _ = write!(message, "; and {more} more");
+    }
+    message
+}

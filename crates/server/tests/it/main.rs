@@ -1,0 +1,7 @@
+//! The receiver over real sockets.
+
+mod hostile;
+mod load;
+mod otlp;
+mod stopping;
+mod support;

@@ -1,0 +1,244 @@
+//! One message.
+
+use karat_core::document::Message;
+use serde_json::{Map, Value};
+
+use super::call::{call_of, calls_of_text};
+use super::part::{self, Part};
+use super::{Said, note_stop_reason, result_text};
+use crate::json::{first, first_text, parsed};
+
+/// Tells whether an object is a message. Content without a role is one where an answer is expected.
+pub(super) fn is_one(map: &Map<String, Value>, role: &str) -> bool {
+    if let Some(inner) = map.get("message").and_then(Value::as_object) {
+        // OpenInference wraps each message; an event has its index and reason beside it.
+        return is_one(inner, role) && !map.contains_key("choices");
+    }
+    let says = ["content", "contents", "parts", "tool_calls", "function_call", "text"]
+        .iter()
+        .any(|name| map.contains_key(*name));
+    if map.get("role").is_some_and(Value::is_string) {
+        return true;
+    }
+    match kind_of(map) {
+        Some("message") => says,
+        Some(
+            "function_call" | "function_call_output" | "reasoning" | "custom_tool_call" | "custom_tool_call_output",
+        ) => true,
+        Some(kind) if role_of_kind(kind).is_some() => says,
+        Some(_) if part::is_content(map) => false,
+        _ => {
+            let bare = map.get("content").is_some_and(|content| {
+                content.is_string() || content.as_array().is_some_and(|items| items.iter().all(Value::is_object))
+            });
+            role == "assistant" && (bare || map.get("tool_calls").is_some_and(Value::is_array))
+        }
+    }
+}
+
+fn kind_of(map: &Map<String, Value>) -> Option<&str> {
+    map.get("type").and_then(Value::as_str)
+}
+
+/// Returns the role that a framework's class of messages has.
+fn role_of_kind(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "human" | "HumanMessage" | "HumanMessageChunk" | "UserMessage" => "user",
+        "ai" | "AIMessage" | "AIMessageChunk" | "AssistantMessage" => "assistant",
+        "system" | "SystemMessage" | "DeveloperMessage" => "system",
+        "tool" | "ToolMessage" | "FunctionMessage" => "tool",
+        _ => return None,
+    })
+}
+
+/// Returns a role by its usual name.
+fn usual(role: &str) -> &str {
+    match role {
+        "model" | "ai" | "assistant" => "assistant",
+        "human" | "user" => "user",
+        "developer" | "system" => "system",
+        "function" | "tool" | "ipython" => "tool",
+        other => other,
+    }
+}
+
+/// Adds a message, and the tools' answers that it may contain.
+pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
+    if let Some(inner) = map.get("message").and_then(Value::as_object) {
+        note_stop_reason(map, said);
+        return push(inner, role, said);
+    }
+    match kind_of(map) {
+        Some("reasoning") => {
+            if let Part::Reasoning(text) = part::read(&Value::Object(map.clone())) {
+                said.push_reasoning(&text);
+            }
+            return;
+        }
+        Some("function_call" | "custom_tool_call") => {
+            if let Some(call) = call_of(map) {
+                push_call(call, said);
+            }
+            return;
+        }
+        Some("function_call_output" | "custom_tool_call_output") => {
+            if let Part::Result(message) = part::read(&Value::Object(map.clone())) {
+                said.messages.push(message);
+            }
+            return;
+        }
+        _ => {}
+    }
+    let named = map.get("role").and_then(Value::as_str).or_else(|| kind_of(map).and_then(role_of_kind));
+    let mut message = Message {
+        role: usual(named.unwrap_or(role)).to_owned(),
+        name: first_text(map, &["name", "tool_name"]).map(str::to_owned),
+        tool_call_id: first_text(map, &["tool_call_id", "toolCallId", "tool_use_id"]).map(str::to_owned),
+        is_error: map.get("is_error").and_then(Value::as_bool) == Some(true)
+            || map.get("status").and_then(Value::as_str) == Some("error"),
+        ..Message::default()
+    };
+    if message.role == "tool" && message.tool_call_id.is_none() {
+        message.tool_call_id = first_text(map, &["id"]).map(str::to_owned);
+    }
+    let mut results = Vec::new();
+    read_content(map, &mut message, &mut results, said);
+    read_calls(map, &mut message);
+    for name in ["reasoning_content", "reasoning"] {
+        if let Some(text) = map.get(name).and_then(Value::as_str) {
+            said.push_reasoning(text);
+        }
+    }
+    note_stop_reason(map, said);
+    if message.role == "tool" && !message.tool_calls.is_empty() {
+        "assistant".clone_into(&mut message.role);
+    }
+    let says = !message.content.is_empty() || !message.tool_calls.is_empty() || !message.parts.is_empty();
+    if says || results.is_empty() && (message.role == "tool" || message.role == "assistant") {
+        said.messages.push(message);
+    }
+    said.messages.append(&mut results);
+}
+
+/// Adds a call as a message of its own, or to the message that made the calls right before it.
+fn push_call(call: karat_core::document::StepCall, said: &mut Said) {
+    if let Some(last) = said.messages.last_mut()
+        && last.role == "assistant"
+    {
+        last.tool_calls.push(call);
+        return;
+    }
+    said.messages.push(Message { role: "assistant".to_owned(), tool_calls: vec![call], ..Message::default() });
+}
+
+fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut Vec<Message>, said: &mut Said) {
+    let given = first(map, &["content", "contents", "parts", "text"]);
+    let parts_beside = map.get("parts").or_else(|| map.get("contents")).and_then(Value::as_array);
+    let parts = match given {
+        Some(Value::String(text)) => {
+            match content_of_text(text, &message.role) {
+                TextContent::Text => message.content.clone_from(text),
+                TextContent::Calls(calls) => message.tool_calls.extend(calls),
+                TextContent::Parts(parts) => {
+                    for part in &parts {
+                        take(part, message, results, said);
+                    }
+                }
+            }
+            // Both may be there: the text, and the parts that are no text.
+            parts_beside.filter(|_| message.content.is_empty() && message.tool_calls.is_empty())
+        }
+        Some(Value::Array(parts)) => Some(parts),
+        Some(Value::Object(inner)) => {
+            if message.role == "tool" {
+                message.content = result_text(&Value::Object(inner.clone()));
+            } else {
+                take(&Value::Object(inner.clone()), message, results, said);
+            }
+            None
+        }
+        Some(Value::Null) | None => None,
+        Some(other) => {
+            message.content = other.to_string();
+            None
+        }
+    };
+    let Some(parts) = parts else { return };
+    if message.role == "tool" && !parts.iter().any(|part| part.as_object().is_some_and(part::is_content)) {
+        message.content = Value::Array(parts.clone()).to_string();
+        return;
+    }
+    for part in parts {
+        take(part, message, results, said);
+    }
+}
+
+enum TextContent {
+    Text,
+    Calls(Vec<karat_core::document::StepCall>),
+    Parts(Vec<Value>),
+}
+
+/// Tells what a text is that may be the JSON of something else.
+fn content_of_text(text: &str, role: &str) -> TextContent {
+    if !text.trim_start().starts_with("[{") {
+        return TextContent::Text;
+    }
+    if matches!(role, "assistant" | "tool")
+        && let Some(calls) = calls_of_text(text)
+    {
+        return TextContent::Calls(calls);
+    }
+    match parsed(text) {
+        Some(Value::Array(items))
+            if role != "tool"
+                && items.iter().all(|item| {
+                    item.as_object()
+                        .is_some_and(|map| map.get("type").is_some_and(Value::is_string) && part::is_content(map))
+                }) =>
+        {
+            TextContent::Parts(items)
+        }
+        _ => TextContent::Text,
+    }
+}
+
+fn take(part: &Value, message: &mut Message, results: &mut Vec<Message>, said: &mut Said) {
+    match part::read(part) {
+        Part::Text(text) => {
+            if !message.content.is_empty() && !text.is_empty() {
+                message.content.push('\n');
+            }
+            message.content.push_str(&text);
+        }
+        Part::Reasoning(text) => said.push_reasoning(&text),
+        Part::Call(call) => message.tool_calls.push(call),
+        Part::Result(mut result) => {
+            if result.name.is_none() {
+                result.name.clone_from(&message.name);
+            }
+            results.push(result);
+        }
+        Part::Other(value) => message.parts.push(value),
+    }
+}
+
+fn read_calls(map: &Map<String, Value>, message: &mut Message) {
+    let beside = map.get("additional_kwargs").and_then(|inner| inner.get("tool_calls"));
+    let listed = map.get("tool_calls").filter(|calls| !crate::json::is_blank(calls)).or(beside);
+    if let Some(listed) = listed.or_else(|| map.get("toolCalls"))
+        && let Value::Array(items) = crate::json::unpacked(listed).as_ref()
+    {
+        for call in items.iter().filter_map(|item| call_of(item.as_object()?)) {
+            let known = call.id.is_some() && message.tool_calls.iter().any(|other| other.id == call.id);
+            if !known {
+                message.tool_calls.push(call);
+            }
+        }
+    }
+    if let Some(call) = map.get("function_call").and_then(Value::as_object).and_then(call_of)
+        && message.tool_calls.is_empty()
+    {
+        message.tool_calls.push(call);
+    }
+}

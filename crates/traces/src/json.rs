@@ -1,0 +1,91 @@
+//! Values that sources write in several ways.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+/// Returns what a JSON text says where a value is the text of an object or a list, and else the value itself.
+/// Attributes hold structured values in new exporters and their JSON text in old ones.
+pub(crate) fn unpacked(value: &Value) -> Cow<'_, Value> {
+    match value {
+        Value::String(text) => match parsed(text) {
+            Some(inner) => Cow::Owned(inner),
+            None => Cow::Borrowed(value),
+        },
+        other => Cow::Borrowed(other),
+    }
+}
+
+/// Returns the object or list that a text is the JSON of.
+pub(crate) fn parsed(text: &str) -> Option<Value> {
+    let trimmed = text.trim();
+    let closes = match trimmed.as_bytes().first()? {
+        b'{' => b'}',
+        b'[' => b']',
+        _ => return None,
+    };
+    if trimmed.as_bytes().last() != Some(&closes) {
+        return None;
+    }
+    serde_json::from_str(trimmed).ok()
+}
+
+/// Returns the text of a value: a text as it is, anything else as JSON, and nothing for null.
+pub(crate) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the first of several names that holds a text with something in it.
+pub(crate) fn first_text<'a>(map: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
+    names.iter().filter_map(|name| map.get(*name)?.as_str()).find(|text| !text.is_empty())
+}
+
+/// Returns the first of several names that holds something.
+pub(crate) fn first<'a>(map: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
+    names.iter().filter_map(|name| map.get(*name)).find(|value| !value.is_null())
+}
+
+/// Returns the first of several names that holds a whole number, written as a number or as text.
+pub(crate) fn first_count(map: &Map<String, Value>, names: &[&str]) -> Option<u64> {
+    names.iter().find_map(|name| match map.get(*name)? {
+        Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    })
+}
+
+/// Returns the first of several names that holds a number, written as a number or as text.
+pub(crate) fn first_number(map: &Map<String, Value>, names: &[&str]) -> Option<f64> {
+    names
+        .iter()
+        .find_map(|name| match map.get(*name)? {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        })
+        .filter(|number: &f64| number.is_finite())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "in the range in which every whole number has its own float"
+)]
+fn whole(number: f64) -> Option<u64> {
+    (number >= 0.0 && number <= 9_007_199_254_740_992.0 && number.fract() == 0.0).then_some(number as u64)
+}
+
+/// Tells whether a value says nothing: null, an empty text, an empty list or object.
+pub(crate) fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,364 @@
+//! OTLP as JSON. The reader is lenient about what differs between exporters: names in camel or snake case, the older
+//! `instrumentationLibrarySpans`, Tempo's `batches`, ids in hexadecimal or base64, numbers as numbers or text.
+
+use serde_json::{Map, Value};
+
+use super::gathered::Gathered;
+use super::{SpansRead, Unreadable};
+use crate::identifier;
+use crate::kind::Kind;
+use crate::parts::{LogEvent, Span, SpanEvent};
+use crate::time::{self, Unit};
+
+/// How far wrappers around the data are followed.
+const DEPTH: usize = 8;
+
+/// Reads one JSON document.
+pub fn read_json(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
+    let value = serde_json::from_slice(bytes).map_err(|error| Unreadable(format!("not JSON: {error}")))?;
+    read_value(value)
+}
+
+/// Reads one JSON value.
+pub fn read_value(value: Value) -> Result<SpansRead, Unreadable> {
+    let mut gathered = Gathered::new(Kind::Otlp);
+    if !walk(value, String::new(), DEPTH, &mut gathered) {
+        return Err(Unreadable(
+            "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`".to_owned(),
+        ));
+    }
+    Ok(gathered.finish())
+}
+
+fn take(map: &mut Map<String, Value>, names: &[&str]) -> Option<Value> {
+    names.iter().find_map(|name| map.get_mut(*name).map(Value::take)).filter(|value| !value.is_null())
+}
+
+/// Returns a list, or refuses what is none.
+fn list(map: &mut Map<String, Value>, names: &[&str], place: &str, gathered: &mut Gathered) -> Vec<Value> {
+    match take(map, names) {
+        None => Vec::new(),
+        Some(Value::Array(items)) => items,
+        Some(other) => {
+            gathered.refuse(place, format!("`{}` is {}, not a list", names[0], kind_of(&other)));
+            Vec::new()
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn walk(value: Value, place: String, depth: usize, gathered: &mut Gathered) -> bool {
+    if depth == 0 {
+        return false;
+    }
+    let mut map = match value {
+        Value::Array(items) => {
+            let mut known = items.is_empty();
+            for (at, item) in items.into_iter().enumerate() {
+                let place = format!("{place}[{at}]");
+                if walk(item, place.clone(), depth - 1, gathered) {
+                    known = true;
+                } else {
+                    gathered.refuse(place, "no OpenTelemetry export");
+                }
+            }
+            return known;
+        }
+        Value::Object(map) => map,
+        _ => return false,
+    };
+    let mut known = false;
+    for (names, is_logs) in
+        [(&["resourceSpans", "resource_spans", "batches"][..], false), (&["resourceLogs", "resource_logs"][..], true)]
+    {
+        let Some(name) = names.iter().find(|name| map.contains_key(**name)) else { continue };
+        known = true;
+        let within = dotted(&place, name);
+        for (at, item) in list(&mut map, &[name], &within, gathered).into_iter().enumerate() {
+            resource(item, format!("{within}[{at}]"), is_logs, gathered);
+        }
+    }
+    if known {
+        return true;
+    }
+    let is_of_logs = map.contains_key("scopeLogs") || map.contains_key("scope_logs");
+    if is_of_logs || SCOPE_SPANS.iter().any(|name| map.contains_key(*name)) {
+        resource(Value::Object(map), place, is_of_logs, gathered);
+        return true;
+    }
+    if is_span(&map) {
+        let place = if place.is_empty() { "span".to_owned() } else { place };
+        let own = match take(&mut map, &["resource"]) {
+            Some(Value::Object(mut resource)) => take(&mut resource, &["attributes"])
+                .map(|value| attributes(value).unwrap_or_default())
+                .unwrap_or_default(),
+            _ => Map::new(),
+        };
+        span(Value::Object(map), &place, &own, None, gathered);
+        return true;
+    }
+    for wrapper in ["trace", "traces", "data", "body"] {
+        if let Some(inner) = take(&mut map, &[wrapper])
+            && walk(inner, dotted(&place, wrapper), depth - 1, gathered)
+        {
+            return true;
+        }
+    }
+    // An exporter with nothing to say writes an empty object.
+    map.is_empty()
+}
+
+const SCOPE_SPANS: [&str; 4] =
+    ["scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"];
+
+fn is_span(map: &Map<String, Value>) -> bool {
+    let named = |map: &Map<String, Value>| ["spanId", "span_id"].iter().any(|name| map.contains_key(*name));
+    named(map) && (map.contains_key("traceId") || map.contains_key("trace_id"))
+        || map.get("context").and_then(Value::as_object).is_some_and(named)
+}
+
+fn dotted(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
+}
+
+fn resource(value: Value, place: String, is_logs: bool, gathered: &mut Gathered) {
+    let Value::Object(mut map) = value else {
+        gathered.refuse(place, format!("{}, not an object", kind_of(&value)));
+        return;
+    };
+    let of_process = match take(&mut map, &["resource"]) {
+        Some(Value::Object(mut resource)) => {
+            take(&mut resource, &["attributes"]).map(|value| attributes(value).unwrap_or_default()).unwrap_or_default()
+        }
+        _ => Map::new(),
+    };
+    let names: &[&str] = if is_logs { &["scopeLogs", "scope_logs"] } else { &SCOPE_SPANS };
+    let name = names.iter().find(|name| map.contains_key(**name)).unwrap_or(&names[0]);
+    let scopes = list(&mut map, &[name], &place, gathered);
+    for (at, scope) in scopes.into_iter().enumerate() {
+        let place = format!("{place}.{name}[{at}]");
+        let Value::Object(mut scope) = scope else {
+            gathered.refuse(place, format!("{}, not an object", kind_of(&scope)));
+            continue;
+        };
+        let wrote = match take(&mut scope, &["scope", "instrumentationLibrary", "instrumentation_library"]) {
+            Some(Value::Object(mut scope)) => match take(&mut scope, &["name"]) {
+                Some(Value::String(name)) if !name.is_empty() => Some(name),
+                _ => None,
+            },
+            _ => None,
+        };
+        let inner = if is_logs { &["logRecords", "log_records", "logs"][..] } else { &["spans"][..] };
+        for (at, item) in list(&mut scope, inner, &place, gathered).into_iter().enumerate() {
+            let place = format!("{place}.{}[{at}]", inner[0]);
+            if is_logs {
+                record(item, &place, gathered);
+            } else {
+                span(item, &place, &of_process, wrote.as_deref(), gathered);
+            }
+        }
+    }
+}
+
+fn span(value: Value, place: &str, resource: &Map<String, Value>, scope: Option<&str>, gathered: &mut Gathered) {
+    let Value::Object(map) = value else {
+        gathered.refuse(place, format!("{}, not an object", kind_of(&value)));
+        return;
+    };
+    match read_span(map) {
+        Ok((trace_id, mut span)) => {
+            span.resource.clone_from(resource);
+            span.scope = scope.map(str::to_owned);
+            gathered.span(trace_id, span);
+        }
+        Err(message) => gathered.refuse(place, message),
+    }
+}
+
+fn id(map: &mut Map<String, Value>, names: &[&str]) -> Result<Option<String>, String> {
+    match take(map, names) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(identifier::read(&text)),
+        Some(other) => Err(format!("`{}` is {}, not a text", names[0], kind_of(&other))),
+    }
+}
+
+fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
+    if let Some(Value::Object(context)) = take(&mut map, &["context"]) {
+        for (name, value) in context {
+            map.entry(name).or_insert(value);
+        }
+    }
+    let trace_id = id(&mut map, &["traceId", "trace_id"])?.ok_or("`traceId` is missing")?;
+    let span_id = id(&mut map, &["spanId", "span_id"])?.ok_or("`spanId` is missing")?;
+    let parent = id(&mut map, &["parentSpanId", "parent_span_id", "parent_id"])?;
+    let time = |map: &mut Map<String, Value>, names: &[&str]| match take(map, names) {
+        None => Ok(None),
+        Some(value) => time::read(&value, Unit::Nanoseconds).map_err(|error| format!("`{}` is {error}", names[0])),
+    };
+    let start = time(&mut map, &["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"])?;
+    let end = time(&mut map, &["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"])?;
+    let attributes = match take(&mut map, &["attributes"]) {
+        None => Map::new(),
+        Some(value) => attributes(value)?,
+    };
+    let mut events = Vec::new();
+    match take(&mut map, &["events"]) {
+        None => {}
+        Some(Value::Array(items)) => {
+            for item in items {
+                events.extend(read_event(item)?);
+            }
+        }
+        Some(other) => return Err(format!("`events` is {}, not a list", kind_of(&other))),
+    }
+    let name = match take(&mut map, &["name"]) {
+        Some(Value::String(name)) => name,
+        _ => String::new(),
+    };
+    let error = match take(&mut map, &["status"]) {
+        Some(Value::Object(mut status)) => failed(&mut status),
+        _ => None,
+    };
+    Ok((trace_id, Span { id: span_id, parent, name, start, end, attributes, events, error, ..Span::default() }))
+}
+
+/// Returns the message of a status that says the span failed; empty where it gives none.
+fn failed(status: &mut Map<String, Value>) -> Option<String> {
+    let failed = match take(status, &["code", "status_code", "statusCode"])? {
+        Value::Number(code) => code.as_u64() == Some(2),
+        Value::String(code) => {
+            matches!(code.as_str(), "2" | "STATUS_CODE_ERROR" | "ERROR" | "StatusCode.ERROR" | "Error")
+        }
+        _ => false,
+    };
+    failed.then(|| match take(status, &["message", "description"]) {
+        Some(Value::String(message)) => message,
+        _ => String::new(),
+    })
+}
+
+fn read_event(value: Value) -> Result<Option<SpanEvent>, String> {
+    let Value::Object(mut map) = value else { return Ok(None) };
+    let time = match take(&mut map, &["timeUnixNano", "time_unix_nano", "timestamp"]) {
+        None => None,
+        Some(value) => time::read(&value, Unit::Nanoseconds).map_err(|error| format!("an event's time is {error}"))?,
+    };
+    let name = match take(&mut map, &["name"]) {
+        Some(Value::String(name)) => name,
+        _ => String::new(),
+    };
+    let attributes = match take(&mut map, &["attributes"]) {
+        None => Map::new(),
+        Some(value) => attributes(value)?,
+    };
+    Ok(Some(SpanEvent { name, time, attributes }))
+}
+
+fn record(value: Value, place: &str, gathered: &mut Gathered) {
+    let Value::Object(map) = value else {
+        gathered.refuse(place, format!("{}, not an object", kind_of(&value)));
+        return;
+    };
+    match read_record(map) {
+        Ok(Some((trace_id, log))) => gathered.log(trace_id, log),
+        // A record of no trace is none of ours.
+        Ok(None) => {}
+        Err(message) => gathered.refuse(place, message),
+    }
+}
+
+fn read_record(mut map: Map<String, Value>) -> Result<Option<(String, LogEvent)>, String> {
+    let Some(trace_id) = id(&mut map, &["traceId", "trace_id"])? else { return Ok(None) };
+    let span = id(&mut map, &["spanId", "span_id"])?;
+    let body = take(&mut map, &["body"]).map(any_value).unwrap_or_default();
+    let observed = take(&mut map, &["observedTimeUnixNano", "observed_time_unix_nano"]);
+    if let (false, Some(observed)) = (map.contains_key("timeUnixNano") || map.contains_key("time_unix_nano"), observed)
+    {
+        map.insert("timeUnixNano".to_owned(), observed);
+    }
+    if let Some(name) = take(&mut map, &["eventName", "event_name"]) {
+        map.insert("name".to_owned(), name);
+    }
+    let mut event = read_event(Value::Object(map))?.unwrap_or_default();
+    name_event(&mut event);
+    Ok(Some((trace_id, LogEvent { span, event, body })))
+}
+
+/// Gives an event the name that older SDKs write as an attribute.
+pub(super) fn name_event(event: &mut SpanEvent) {
+    if event.name.is_empty()
+        && let Some(name) = event.attributes.get("event.name").and_then(Value::as_str)
+    {
+        name.clone_into(&mut event.name);
+    }
+}
+
+/// Reads attributes: OTLP's list of keys and values, or an object as other exporters write it.
+fn attributes(value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Array(items) => {
+            let mut attributes = Map::with_capacity(items.len());
+            for item in items {
+                let Value::Object(mut item) = item else { return Err("an attribute is not an object".to_owned()) };
+                let Some(Value::String(key)) = take(&mut item, &["key"]) else {
+                    return Err("an attribute has no `key`".to_owned());
+                };
+                let value = take(&mut item, &["value"]).map(any_value).unwrap_or_default();
+                attributes.insert(key, value);
+            }
+            Ok(attributes)
+        }
+        Value::Object(map) => Ok(map.into_iter().map(|(name, value)| (name, any_value(value))).collect()),
+        other => Err(format!("`attributes` is {}, not a list", kind_of(&other))),
+    }
+}
+
+/// Reads OTLP's value with its kind around it; a value without stays as it is.
+fn any_value(value: Value) -> Value {
+    let Value::Object(mut map) = value else { return value };
+    if map.len() != 1 {
+        return Value::Object(map);
+    }
+    let Some(name) = map.keys().next().cloned() else { return Value::Object(map) };
+    let mut inner = || map.get_mut(&name).map(Value::take).unwrap_or_default();
+    match name.as_str() {
+        "stringValue" | "string_value" | "boolValue" | "bool_value" | "bytesValue" | "bytes_value" => inner(),
+        "intValue" | "int_value" => match inner() {
+            Value::String(text) => text.trim().parse::<i64>().map_or(Value::String(text), Value::from),
+            other => other,
+        },
+        "doubleValue" | "double_value" => match inner() {
+            Value::String(text) => match text.trim().parse::<f64>() {
+                Ok(number) if number.is_finite() => Value::from(number),
+                _ => Value::String(text),
+            },
+            other => other,
+        },
+        "arrayValue" | "array_value" => match inner() {
+            Value::Object(mut list) => match take(&mut list, &["values"]) {
+                Some(Value::Array(items)) => Value::Array(items.into_iter().map(any_value).collect()),
+                _ => Value::Array(Vec::new()),
+            },
+            other => other,
+        },
+        "kvlistValue" | "kvlist_value" => match inner() {
+            Value::Object(mut list) => {
+                let values = take(&mut list, &["values"]).unwrap_or_default();
+                Value::Object(attributes(values).unwrap_or_default())
+            }
+            other => other,
+        },
+        _ => Value::Object(map),
+    }
+}

@@ -1,0 +1,59 @@
+//! What people said of a span, by `OpenInference`'s annotations.
+
+use karat_core::feedback::Rating;
+use serde_json::{Map, Value};
+
+use super::indexed;
+use crate::json::{first_number, first_text};
+use crate::parts::Span;
+use crate::piece::SourceFeedback;
+
+/// Reads the annotations that a person made. Those of models and of code are left.
+pub(crate) fn annotations(span: &Span, source: &str) -> Vec<SourceFeedback> {
+    if !span.attributes.keys().any(|name| name.starts_with("annotations.")) {
+        return Vec::new();
+    }
+    let listed = indexed::list(&span.attributes, "annotations");
+    listed
+        .iter()
+        .filter_map(Value::as_object)
+        .map(|item| item.get("annotation").and_then(Value::as_object).unwrap_or(item))
+        .filter(|item| first_text(item, &["annotator_kind"]).is_some_and(|kind| kind.eq_ignore_ascii_case("human")))
+        .map(|item| SourceFeedback {
+            author: first_text(item, &["annotator", "annotator_id", "user_id", "identifier"])
+                .unwrap_or(source)
+                .to_owned(),
+            rating: rating(item),
+            note: note(item),
+            created_at: span.end.or(span.start),
+        })
+        .collect()
+}
+
+/// Returns the rating of a label that is known, else of a score: 1 and more is positive, 0 and less is negative, and what
+/// is between says neither.
+fn rating(item: &Map<String, Value>) -> Rating {
+    let label = first_text(item, &["label"]).map(|label| label.trim().to_lowercase());
+    match label.as_deref() {
+        Some(
+            "positive" | "good" | "correct" | "pass" | "passed" | "yes" | "true" | "thumbs_up" | "thumbs-up" | "up"
+            | "👍",
+        ) => Rating::Positive,
+        Some(
+            "negative" | "bad" | "incorrect" | "wrong" | "fail" | "failed" | "no" | "false" | "thumbs_down"
+            | "thumbs-down" | "down" | "👎",
+        ) => Rating::Negative,
+        _ => match first_number(item, &["score"]) {
+            Some(score) if score >= 1.0 => Rating::Positive,
+            Some(score) if score <= 0.0 => Rating::Negative,
+            _ => Rating::Neutral,
+        },
+    }
+}
+
+/// Returns the annotation's name, its label and why.
+fn note(item: &Map<String, Value>) -> Option<String> {
+    let words: Vec<&str> =
+        ["name", "label", "explanation"].iter().filter_map(|name| first_text(item, &[name])).collect();
+    (!words.is_empty()).then(|| words.join(": "))
+}

@@ -1,0 +1,125 @@
+//! Content in events: on spans, in log records, and in the attribute in which older pydantic-ai kept them.
+
+use serde_json::{Map, Value};
+
+use crate::chat::{self, Said};
+use crate::json::{first_text, is_blank, unpacked};
+use crate::parts::{LogEvent, Span};
+
+/// Reads the input and the output that events tell.
+pub(super) fn conversation(span: &Span, logs: &[&LogEvent]) -> (Said, Said) {
+    let mut input = Said { structured: true, ..Said::default() };
+    let mut output = Said { structured: true, ..Said::default() };
+    for event in &span.events {
+        read(&event.name, &event.attributes, &Value::Null, &mut input, &mut output);
+    }
+    for log in logs {
+        let name = first_text(&log.event.attributes, &["event.name"]).unwrap_or(&log.event.name);
+        read(name, &log.event.attributes, &log.body, &mut input, &mut output);
+    }
+    if input.messages.is_empty()
+        && output.is_empty()
+        && let Some(kept) = span.attributes.get("events").filter(|value| !is_blank(value))
+        && let Value::Array(items) = unpacked(kept).as_ref()
+    {
+        for item in items.iter().filter_map(Value::as_object) {
+            if let Some(name) = first_text(item, &["event.name"]) {
+                read(name, item, &Value::Null, &mut input, &mut output);
+            }
+        }
+    }
+    (input, output)
+}
+
+fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut Said, output: &mut Said) {
+    let role = match name {
+        "gen_ai.system.message" => "system",
+        "gen_ai.user.message" => "user",
+        "gen_ai.assistant.message" => "assistant",
+        "gen_ai.tool.message" => "tool",
+        "gen_ai.choice" => {
+            add(choice(attributes, body), "assistant", output);
+            return;
+        }
+        "gen_ai.content.prompt" | "gen_ai.content.completion" | "gen_ai.client.inference.operation.details" => {
+            details(attributes, input, output);
+            if let Value::Object(inner) = unpacked(body).as_ref() {
+                details(inner, input, output);
+            }
+            return;
+        }
+        _ => return,
+    };
+    add(message(attributes, body, role), role, input);
+}
+
+fn details(map: &Map<String, Value>, input: &mut Said, output: &mut Said) {
+    let names = [
+        ("gen_ai.input.messages", "user"),
+        ("gen_ai.prompt", "user"),
+        ("gen_ai.output.messages", "assistant"),
+        ("gen_ai.completion", "assistant"),
+    ];
+    if let Some(instructions) = map.get("gen_ai.system_instructions") {
+        let text = chat::text_within(&unpacked(instructions));
+        if !text.is_empty() {
+            input.messages.push(chat::plain("system", &text));
+        }
+    }
+    for (name, role) in names {
+        let Some(value) = map.get(name).filter(|value| !is_blank(value)) else { continue };
+        if let Some(said) = chat::read_or_text(value, role) {
+            append(if role == "user" { &mut *input } else { &mut *output }, said);
+        }
+    }
+}
+
+/// Returns the message that an event tells: in its body, in an attribute that holds it whole, or in its attributes.
+fn message(attributes: &Map<String, Value>, body: &Value, role: &str) -> Option<Map<String, Value>> {
+    let mut map = match unpacked(body).as_ref() {
+        Value::Object(map) => map.clone(),
+        Value::String(text) => Map::from_iter([("content".to_owned(), Value::String(text.clone()))]),
+        _ => match attributes.get("gen_ai.event.content").map(unpacked).as_deref() {
+            Some(Value::Object(map)) => map.clone(),
+            _ => attributes.clone(),
+        },
+    };
+    if ["content", "parts", "tool_calls", "message"].iter().all(|name| !map.contains_key(*name)) {
+        return None;
+    }
+    if !map.get("role").is_some_and(Value::is_string) {
+        map.insert("role".to_owned(), Value::String(role.to_owned()));
+    }
+    Some(map)
+}
+
+/// Returns the answer's message, with the reason why it ended.
+fn choice(attributes: &Map<String, Value>, body: &Value) -> Option<Map<String, Value>> {
+    let map = message(attributes, body, "assistant")?;
+    let Some(inner) = map.get("message").map(unpacked) else { return Some(map) };
+    let mut inner = match inner.into_owned() {
+        Value::Object(inner) => inner,
+        other => Map::from_iter([("content".to_owned(), other)]),
+    };
+    inner.entry("role").or_insert_with(|| "assistant".into());
+    for beside in ["finish_reason", "tool_calls"] {
+        if let Some(value) = map.get(beside).filter(|value| !is_blank(value)) {
+            inner.entry(beside).or_insert_with(|| value.clone());
+        }
+    }
+    Some(inner)
+}
+
+fn add(message: Option<Map<String, Value>>, role: &str, to: &mut Said) {
+    if let Some(said) = message.and_then(|message| chat::read(&Value::Object(message), role)) {
+        append(to, said);
+    }
+}
+
+fn append(to: &mut Said, mut said: Said) {
+    to.messages.append(&mut said.messages);
+    if let Some(reasoning) = said.reasoning {
+        to.push_reasoning(&reasoning);
+    }
+    to.stop_reason = to.stop_reason.take().or(said.stop_reason);
+}

@@ -1,0 +1,3 @@
+//! What comes of real exports, and of broken ones.
+
+mod exports;
