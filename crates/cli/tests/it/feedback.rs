@@ -39,16 +39,16 @@ pub(crate) fn assert_follows(schema: &str, document: &Value) {
 #[test]
 fn a_change_of_mind_is_told() {
     let ada = ada_with(&["trace-1", "trace-2"]);
-    assert_eq!(said(&ada, &["add", "trace-1", "negative"]), "trace-1: negative, says Ada\n");
-    assert_eq!(said(&ada, &["add", "trace-1", "negative"]), "trace-1: negative already; nothing changed, says Ada\n");
+    assert_eq!(said(&ada, &["add", "trace-1", "negative"]), "trace-1: Ada says negative\n");
+    assert_eq!(said(&ada, &["add", "trace-1", "negative"]), "trace-1: Ada says negative already; nothing changed\n");
     let now = said(&ada, &["add", "trace-1", "positive", "--note", "it was the tool"]);
-    assert_eq!(now, "trace-1: was negative, now positive; the history is kept, says Ada\n");
+    assert_eq!(now, "trace-1: Ada said negative, and now positive; the history is kept\n");
     let now = said(&ada, &["add", "trace-1", "positive", "--note", "it was the user"]);
-    assert_eq!(now, "trace-1: positive as before, with another note, says Ada\n");
+    assert_eq!(now, "trace-1: Ada says positive as before, with another note\n");
     let now = said(&ada, &["add", "trace-1", "negative", "--author", "Grace"]);
-    assert_eq!(now, "trace-1: negative, says Grace\n2 people together: neutral\n");
+    assert_eq!(now, "trace-1: Grace says negative\n2 people together: neutral\n");
     let now = said(&ada, &["retract", "trace-1"]);
-    assert_eq!(now, "trace-1: was positive, now retracted; the history is kept, says Ada\n");
+    assert_eq!(now, "trace-1: Ada takes positive back; the history is kept\n");
     let lines = said(&ada, &["list", "--trace", "trace-1", "--history", "--format", "jsonl"]);
     let history: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let words: Vec<&Value> = history.iter().map(|one| &one["rating"]).collect();
@@ -89,7 +89,7 @@ fn what_is_wrong_is_said() {
     insta::assert_snapshot!(wrong(&["retract", "other"]), @r"");
     insta::assert_snapshot!(wrong(&["add", "other", "positive", "--author", " "]), @r"");
     // An id may be shortened.
-    assert_eq!(said(&ada, &["add", "oth", "positive"]), "other: positive, says Ada\n");
+    assert_eq!(said(&ada, &["add", "oth", "positive"]), "other: Ada says positive\n");
     let nobody = project();
     ProjectStore::open(&nobody).trace("t", "x", "2026-01-02");
     let output = nobody.run(["feedback", "add", "t", "positive"]);

@@ -50,6 +50,10 @@ fn schemas_are_fresh() {
         "eval-compare",
         "contradictions",
         "contradictions-resolve",
+        "feedback",
+        "feedback-add",
+        "feedback-import",
+        "feedback-list",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -91,6 +95,12 @@ fn the_command_line_reference_is_fresh() {
         "eval compare",
         "contradictions",
         "contradictions resolve",
+        "feedback",
+        "feedback add",
+        "feedback retract",
+        "feedback import",
+        "feedback list",
+        "review",
         "init",
         "schema",
         "completions",

@@ -209,8 +209,9 @@ fn who_is_interrupted_gets_the_terminal_back() {
         match signal {
             None => person.session.send_control('c').unwrap(),
             Some(signal) => {
-                let parent = person.session.process().child_pid.to_string();
-                let sent = Command::new("pkill").args([&format!("-{signal}"), "-P", &parent, "karat"]).status();
+                let shell = person.session.process().child_pid;
+                let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+                let sent = Command::new("kill").args([&format!("-{signal}"), children.trim()]).status();
                 assert!(sent.unwrap().success());
             }
         }

@@ -112,14 +112,16 @@ async fn change(
 
 fn told(trace_id: &str, change: &FeedbackChange) -> String {
     let Some(now) = &change.now else { return String::new() };
-    let before = change.before.as_ref().map(Feedback::word);
+    let (author, word) = (printable(&now.author), now.word());
+    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::word);
     let said = match (change.added, before) {
-        (false, _) => format!("{} already; nothing changed", now.word()),
-        (true, None) => now.word().to_owned(),
-        (true, Some(before)) if before == now.word() => format!("{before} as before, with another note"),
-        (true, Some(before)) => format!("was {before}, now {}; the history is kept", now.word()),
+        (false, _) => format!("{author} says {word} already; nothing changed"),
+        (true, None) => format!("{author} says {word}"),
+        (true, Some(before)) if now.rating.is_none() => format!("{author} takes {before} back; the history is kept"),
+        (true, Some(before)) if before == word => format!("{author} says {word} as before, with another note"),
+        (true, Some(before)) => format!("{author} said {before}, and now {word}; the history is kept"),
     };
-    let mut text = format!("{}: {said}, says {}\n", printable(trace_id), printable(&now.author));
+    let mut text = format!("{}: {said}\n", printable(trace_id));
     if change.authors > 1
         && let Some(rating) = change.rating
     {

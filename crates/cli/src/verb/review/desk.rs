@@ -37,7 +37,8 @@ pub(super) enum Next {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Mode {
     Look,
-    Help,
+    /// The first line of the help that is shown.
+    Help(usize),
     /// A note is typed, so far this.
     Note(String),
 }
@@ -121,7 +122,13 @@ impl<'d> Desk<'d> {
             let conversation = conversation_text(&open.document, self.length, self.console);
             self.lines.extend(conversation.lines().map(str::to_owned));
         }
-        self.scroll_to(self.top);
+        if self.open.is_some() && self.lines.is_empty() {
+            self.lines.push("this trace has no steps".to_owned());
+        }
+        if let Mode::Help(top) = &mut self.mode {
+            *top = 0;
+        }
+        self.top = self.top.min(self.lines.len().saturating_sub(review_height(self.rows)));
         Ok(())
     }
 
@@ -131,8 +138,7 @@ impl<'d> Desk<'d> {
             let Some(trace) = trace else {
                 return Err(Failure::errored(format!("trace '{trace_id}' is not in the store any more")));
             };
-            // What is not JSON is shown as it is.
-            let document = serde_json::from_str(&trace.document).unwrap_or(Value::String(trace.document));
+            let document = serde_json::from_str(&trace.document).unwrap_or_default();
             let mut verdicts: Vec<StoredExecution> = Vec::new();
             if self.show_verdicts {
                 for execution in self.store.executions_of_trace(&trace_id).await.map_err(store_failure)? {
@@ -152,7 +158,7 @@ impl<'d> Desk<'d> {
 
     fn view(&self) -> ReviewView<'_> {
         let page = match (&self.mode, &self.open) {
-            (Mode::Help, _) => ReviewPage::Help { top: self.top },
+            (Mode::Help(top), _) => ReviewPage::Help { top: *top },
             (_, None) => ReviewPage::End,
             (_, Some(_)) => ReviewPage::Trace { lines: &self.lines, top: self.top },
         };
@@ -180,12 +186,11 @@ impl<'d> Desk<'d> {
 
     /// Does what a key is for.
     pub(super) fn press(&mut self, key: KeyCode) -> Result<Next, Failure> {
-        match &mut self.mode {
+        match self.mode {
             Mode::Note(_) => self.type_note(key),
-            Mode::Help => {
+            Mode::Help(_) => {
                 if !self.scroll(key) {
                     self.mode = Mode::Look;
-                    self.top = 0;
                 }
             }
             Mode::Look => return self.act(key),
@@ -200,10 +205,7 @@ impl<'d> Desk<'d> {
         let KeyCode::Char(letter) = key else { return Ok(Next::Stay) };
         match letter.to_ascii_lowercase() {
             'q' => return Ok(Next::Quit),
-            '?' | 'h' => {
-                self.mode = Mode::Help;
-                self.top = 0;
-            }
+            '?' | 'h' => self.mode = Mode::Help(0),
             'u' => self.undo()?,
             // The others need a trace.
             _ if self.open.is_none() => {}
@@ -262,11 +264,12 @@ impl<'d> Desk<'d> {
     /// Scrolls, if the key is for that.
     fn scroll(&mut self, key: KeyCode) -> bool {
         let page = review_height(self.rows).saturating_sub(1).max(1);
+        let before = if let Mode::Help(top) = self.mode { top } else { self.top };
         let top = match key {
-            KeyCode::Down | KeyCode::Enter | KeyCode::Char('j') => self.top.saturating_add(1),
-            KeyCode::Up | KeyCode::Char('k') => self.top.saturating_sub(1),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.top.saturating_add(page),
-            KeyCode::PageUp => self.top.saturating_sub(page),
+            KeyCode::Down | KeyCode::Enter | KeyCode::Char('j') => before.saturating_add(1),
+            KeyCode::Up | KeyCode::Char('k') => before.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => before.saturating_add(page),
+            KeyCode::PageUp => before.saturating_sub(page),
             KeyCode::Home => 0,
             KeyCode::End => usize::MAX,
             _ => return false,
@@ -275,9 +278,13 @@ impl<'d> Desk<'d> {
         true
     }
 
-    fn scroll_to(&mut self, top: usize) {
-        let all = if self.mode == Mode::Help { help_height(self.console.columns) } else { self.lines.len() };
-        self.top = top.min(all.saturating_sub(review_height(self.rows)));
+    fn scroll_to(&mut self, wanted: usize) {
+        let height = review_height(self.rows);
+        let last = |lines: usize| lines.saturating_sub(height);
+        match &mut self.mode {
+            Mode::Help(top) => *top = wanted.min(last(help_height(self.console.columns))),
+            _ => self.top = wanted.min(last(self.lines.len())),
+        }
     }
 
     fn rate(&mut self, rating: Rating) -> Result<(), Failure> {
