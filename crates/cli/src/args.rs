@@ -9,6 +9,7 @@ mod overlap;
 mod regress;
 mod review;
 mod tools;
+mod trace;
 mod trace_filter;
 
 use std::path::PathBuf;
@@ -19,8 +20,9 @@ pub(crate) use self::contradictions::{
     ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
 };
 pub(crate) use self::eval::{
-    EvalAction, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs, EvalDoctorArgs,
-    EvalNewArgs, EvalRunArgs, EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
+    EvalAction, EvalAddArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs,
+    EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRunArgs, EvalShowArgs, EvalTestArgs, InputFormat,
+    IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::feedback::{
     FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
@@ -36,6 +38,7 @@ pub(crate) use self::regress::{
 pub(crate) use self::review::ReviewArgs;
 use crate::recordings::Replay;
 
+pub(crate) use self::trace::{TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceShowArgs};
 pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
@@ -103,6 +106,8 @@ pub(crate) enum Verb {
     Review(ReviewArgs),
     /// Show verdicts that people disagree with, and settle them
     Contradictions(ContradictionsArgs),
+    /// Keep what agents did: import, list and show traces
+    Trace(TraceArgs),
     /// Draft golden and labeled cases for a tool, for a person to approve
     Forge(Box<ForgeArgs>),
     /// Write a first configuration and a first eval file
@@ -295,6 +300,9 @@ pub(crate) struct RunArgs {
     /// Write a report too: junit, markdown or github, to a file or to - (repeatable)
     #[arg(long, value_name = "KIND=PATH")]
     pub(crate) report: Vec<String>,
+    /// Do not keep the run and its traces in the store
+    #[arg(long)]
+    pub(crate) no_store: bool,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
@@ -432,8 +440,18 @@ pub(crate) enum SchemaName {
     EvalExecution,
     /// What 'karat eval run --format json' prints
     EvalRun,
+    /// What 'karat eval run --stored --format json' prints
+    EvalRunStored,
     /// What 'karat eval test --format json' prints
     EvalTest,
+    /// What 'karat eval add --format json' prints
+    EvalAdd,
+    /// What 'karat eval list --format json' prints
+    EvalList,
+    /// What 'karat eval show --format json' prints
+    EvalShow,
+    /// What 'karat eval history --format json' prints
+    EvalHistory,
     /// What 'karat eval agreement --format json' prints
     EvalAgreement,
     /// What 'karat eval compare --format json' prints
@@ -452,6 +470,12 @@ pub(crate) enum SchemaName {
     FeedbackImport,
     /// What 'karat feedback list --format json' prints
     FeedbackList,
+    /// What 'karat trace import --format json' prints
+    TraceImport,
+    /// What 'karat trace list --format json' prints
+    TraceList,
+    /// What 'karat trace show --format json' prints
+    TraceShow,
 }
 
 #[derive(Debug, Args)]

@@ -41,7 +41,7 @@ impl Meant {
 }
 
 /// Tells whether an argument is written as only a path is.
-fn is_written_as_path(argument: &str) -> bool {
+pub(crate) fn is_written_as_path(argument: &str) -> bool {
     let has_ending = Path::new(argument).extension().is_some();
     has_ending || argument.contains(['/', std::path::MAIN_SEPARATOR]) || matches!(argument, "." | "..")
 }

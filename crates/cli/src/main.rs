@@ -17,8 +17,10 @@ mod eval_functions;
 mod failure;
 mod forge_model;
 mod functions;
+mod ingest;
 mod interrupt;
 mod judge;
+mod kept_run;
 mod live;
 mod load;
 mod lock;
@@ -36,6 +38,7 @@ mod settings;
 mod snapshot;
 mod store;
 mod stored_eval;
+mod trace_files;
 mod trace_filter;
 mod trace_id;
 mod traces;
@@ -95,6 +98,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, environment, printer),
+        Verb::Trace(args) => verb::trace::run(args, environment, printer),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),

@@ -18,6 +18,7 @@ pub mod feedback;
 pub mod gate;
 pub mod hash;
 pub mod judgement;
+pub mod line_change;
 pub mod lint;
 pub mod lock;
 pub mod overlap;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::assertion::Failure;
 use crate::case::Tier;
 use crate::judgement::{Conclusion, ErrorKind, Judgement};
-use crate::trace::{ToolCall, Usage};
+use crate::trace::{About, ToolCall, Usage};
 use crate::trials::{TrialCounts, TrialSummary, Trials};
 
 /// The result of one eval file in one run.
@@ -152,6 +152,20 @@ pub struct CaseDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub evals: Vec<EvalResult>,
+}
+
+impl CaseDetails {
+    /// Returns what the agent did in the shape that is documented for eval functions, without what was taken out of this.
+    pub fn document(&self, trace_id: &str, message: &str) -> Value {
+        let about = About {
+            response: &self.response,
+            tool_calls: &self.tool_calls,
+            model: self.model.as_deref(),
+            stop_reason: self.stop_reason.as_deref(),
+            usage: self.usage.as_ref(),
+        };
+        about.document(trace_id, message)
+    }
 }
 
 /// What one Python eval function said.

@@ -2,7 +2,9 @@
 
 mod comparison;
 mod eval;
+mod eval_report;
 mod import;
+mod receive;
 mod run;
 mod shown;
 mod trace;
@@ -11,8 +13,13 @@ pub use comparison::{
     AgreementCounts, AgreementDay, AuthorRating, Contradiction, ContradictionFilter, Resolution, ResolutionKind,
     ReviewCandidate, VerdictPair,
 };
-pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution};
+pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, VersionCounts};
+pub use eval_report::{
+    EvalAdded, EvalHistory, EvalList, EvalShown, EvalsAdded, PastVersion, StoredEvalRun, StoredEvalRunSummary,
+    StoredEvalSummary,
+};
 pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
+pub use receive::{Change, ReceiveEvent, ReceiveTotals};
 pub use run::{StoredCase, StoredRun};
 pub use shown::{ShownTrace, TraceList};
 pub use trace::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};

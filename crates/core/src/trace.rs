@@ -74,6 +74,32 @@ impl Trace {
     /// Returns this trace in the shape that is documented for eval functions: one step, from the message to the final
     /// response. What changes from run to run though the agent did the same, its latency, is not in it.
     pub fn document(&self, id: &str, message: &str) -> Value {
+        let about = About {
+            response: &self.response,
+            tool_calls: &self.tool_calls,
+            model: self.model.as_deref(),
+            stop_reason: self.stop_reason.as_deref(),
+            usage: self.usage.as_ref(),
+        };
+        about.document(id, message)
+    }
+
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.usage.as_ref().and_then(|usage| usage.cost_usd)
+    }
+}
+
+/// What of an answer is in the shape that eval functions are given.
+pub(crate) struct About<'a> {
+    pub(crate) response: &'a str,
+    pub(crate) tool_calls: &'a [ToolCall],
+    pub(crate) model: Option<&'a str>,
+    pub(crate) stop_reason: Option<&'a str>,
+    pub(crate) usage: Option<&'a Usage>,
+}
+
+impl About<'_> {
+    pub(crate) fn document(&self, id: &str, message: &str) -> Value {
         let mut document = Map::new();
         document.insert("trace_id".to_owned(), Value::from(id));
         let step = json!({
@@ -83,20 +109,16 @@ impl Trace {
             "error": null,
         });
         document.insert("steps".to_owned(), json!([step]));
-        if let Some(model) = &self.model {
-            document.insert("model".to_owned(), Value::from(model.as_str()));
+        if let Some(model) = self.model {
+            document.insert("model".to_owned(), Value::from(model));
         }
-        if let Some(reason) = &self.stop_reason {
-            document.insert("stop_reason".to_owned(), Value::from(reason.as_str()));
+        if let Some(reason) = self.stop_reason {
+            document.insert("stop_reason".to_owned(), Value::from(reason));
         }
-        if let Some(usage) = &self.usage {
+        if let Some(usage) = self.usage {
             document.insert("usage".to_owned(), usage.document());
         }
         Value::Object(document)
-    }
-
-    pub fn cost_usd(&self) -> Option<f64> {
-        self.usage.as_ref().and_then(|usage| usage.cost_usd)
     }
 }
 

@@ -29,7 +29,10 @@ pub use agreement::{agreement_text, contradictions_text, version_comparison_text
 pub use atomic::replace_file;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
-pub use evals::{eval_run_text, eval_test_text};
+pub use evals::{
+    eval_history_text, eval_list_text, eval_run_text, eval_shown_text, eval_test_text, evals_added_text,
+    stored_eval_run_text,
+};
 pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};

@@ -2,7 +2,7 @@
 
 use karat_core::port::{EvalStore, StoreError, Stored};
 use karat_core::stored::{
-    AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, StoredTrace, TraceFilter,
+    AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, StoredTrace, TraceFilter, VersionCounts,
 };
 
 use crate::Store;
@@ -28,6 +28,27 @@ impl EvalStore for Store {
                  where eval_id = ? order by version",
             );
             self.database.rows(statement.bind(eval_id)).await?.into_iter().map(read_version).collect()
+        })
+    }
+
+    fn version_counts<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<VersionCounts>> {
+        Box::pin(async move {
+            let statement = Statement::new(
+                "select eval_version, \
+                 cast(coalesce(sum(case when verdict = 'passed' then executions end), 0) as bigint), \
+                 cast(coalesce(sum(case when verdict = 'failed' then executions end), 0) as bigint), \
+                 cast(coalesce(sum(case when verdict = 'errored' then executions end), 0) as bigint) \
+                 from eval_counts where eval_id = ? group by eval_version having sum(executions) > 0 order by eval_version",
+            );
+            let counts = |mut row: Row| {
+                Ok(VersionCounts {
+                    version: row.number()?,
+                    passed: row.number()?,
+                    failed: row.number()?,
+                    errored: row.number()?,
+                })
+            };
+            self.database.rows(statement.bind(eval_id)).await?.into_iter().map(counts).collect()
         })
     }
 

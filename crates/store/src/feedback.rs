@@ -208,22 +208,22 @@ async fn review_candidates(
     eval_id: Option<&str>,
     filter: &TraceFilter,
 ) -> Result<Vec<ReviewCandidate>, StoreError> {
-    let (join, only) = if eval_id.is_some() { ("join", " where e.eval_id = ?") } else { ("left join", "") };
+    let (join, only) = if eval_id.is_some() { ("join", " and v.eval_id = ?") } else { ("left join", "") };
     let mut statement = Statement::new(format!(
-        "select t.trace_id, cast(coalesce(sum(case when x.result = 1 then 1 end), 0) as bigint), \
-         cast(coalesce(sum(case when x.result = 0 then 1 end), 0) as bigint), \
-         cast(coalesce(sum(case when x.trace_id is not null and x.result is null then 1 end), 0) as bigint), t.started_at \
-         from traces t {join} (select e.trace_id, e.result from eval_executions e \
-         join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version{only}) x \
-         on x.trace_id = t.trace_id where not exists (select 1 from feedback f \
-         where f.trace_id = t.trace_id and f.author = ? and f.rating is not null and {NEWEST}) and "
+        "select t.trace_id, cast(coalesce(sum(case when v.eval_id is not null and e.result = 1 then 1 end), 0) as bigint), \
+         cast(coalesce(sum(case when v.eval_id is not null and e.result = 0 then 1 end), 0) as bigint), \
+         cast(coalesce(sum(case when v.eval_id is not null and e.result is null then 1 end), 0) as bigint), t.started_at \
+         from traces t {join} eval_executions e on e.trace_id = t.trace_id \
+         {join} evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version{only} \
+         where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ? \
+         and f.rating is not null and {NEWEST}) and "
     ));
     if let Some(eval_id) = eval_id {
         statement.add(eval_id);
     }
     statement.add(author);
     statement.append(condition(filter));
-    statement.push(" group by t.trace_id, t.started_at order by t.trace_id");
+    statement.push(" group by t.trace_id order by t.trace_id");
     let candidate = |mut row: Row| {
         Ok(ReviewCandidate {
             trace_id: row.text()?,

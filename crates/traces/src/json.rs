@@ -76,7 +76,7 @@ pub(crate) fn first_number(map: &Map<String, Value>, names: &[&str]) -> Option<f
     reason = "in the range in which every whole number has its own float"
 )]
 fn whole(number: f64) -> Option<u64> {
-    (number >= 0.0 && number <= 9_007_199_254_740_992.0 && number.fract() == 0.0).then_some(number as u64)
+    ((0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 /// Tells whether a value says nothing: null, an empty text, an empty list or object.

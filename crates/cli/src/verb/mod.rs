@@ -15,3 +15,4 @@ pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod tools;
+pub(crate) mod trace;

@@ -36,6 +36,7 @@ use crate::eval_functions::start_functions;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::judge::make_judge;
+use crate::kept_run::KeptRun;
 use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::model::Models;
 use crate::printer::Printer;
@@ -45,6 +46,7 @@ use crate::registry::read_tools;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::snapshot::capture;
+use crate::store::store_failure;
 
 pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
     let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
@@ -98,10 +100,18 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let recordings = Recordings::open(&settings, &environment.current_dir)?;
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     reports.iter().try_for_each(Report::check)?;
+    let kept = if args.no_store {
+        None
+    } else {
+        Some(runtime.block_on(interrupts.unless_asked(KeptRun::begin(&settings, &plan, &agents)))?)
+    };
 
     let mut reporters = Reporters::default();
     reporters.add(Box::new(ResultFileReporter::new(settings.output_dir.clone())));
     reporters.add(console(args.format, printer));
+    if let Some(kept) = &kept {
+        reporters.add(kept.reporter());
+    }
     let annotates = |report: &Report| matches!(report, Report::Github(Destination::Stdout));
     // Annotations in the log, unless they are there already or a program reads it.
     let is_told = args.format != RunFormat::Human || reports.iter().any(annotates);
@@ -122,9 +132,22 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
     let totals = runtime.block_on(run_cancellable(plan, agents, &providers, &interrupts, &mut reporters, printer));
     printer.show_above(None);
+    let errors = reporters.into_errors();
+    let kept = kept.map_or(Ok(()), |kept| runtime.block_on(kept.end()));
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
-    let status = finish(&totals, reporters.into_errors(), &redactor, printer);
+    let mut status = finish(&totals, errors, &redactor, printer);
+    if let Err(error) = kept {
+        let failure = store_failure(error);
+        printer.failure(&Failure {
+            message: format!("the run is not whole in the store: {}", failure.message),
+            ..failure
+        });
+        if status != ExitStatus::Interrupted {
+            status = ExitStatus::Errored;
+        }
+    }
+    let status = status;
     let count = totals.suites + totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
     let folder = settings.output_dir.strip_prefix(&environment.current_dir).unwrap_or(&settings.output_dir);

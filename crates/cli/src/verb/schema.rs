@@ -12,6 +12,9 @@ use karat_core::overlap::OverlapMapSchema;
 use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
+use karat_core::stored::{
+    EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ShownTrace, StoredEvalRun, TraceList,
+};
 use karat_core::tool_list::ToolList;
 use schemars::{Schema, schema_for};
 
@@ -50,6 +53,11 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::EvalCases => schema_for!(FunctionCaseSchema),
         SchemaName::EvalExecution => schema_for!(Execution),
         SchemaName::EvalRun => schema_for!(EvalRun),
+        SchemaName::EvalRunStored => schema_for!(StoredEvalRun),
+        SchemaName::EvalAdd => schema_for!(EvalsAdded),
+        SchemaName::EvalList => schema_for!(EvalList),
+        SchemaName::EvalShow => schema_for!(EvalShown),
+        SchemaName::EvalHistory => schema_for!(EvalHistory),
         SchemaName::EvalTest => schema_for!(EvalTestReport),
         SchemaName::EvalAgreement => schema_for!(AgreementReport),
         SchemaName::EvalCompare => schema_for!(VersionComparison),
@@ -60,6 +68,9 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::FeedbackAdd => schema_for!(FeedbackChange),
         SchemaName::FeedbackImport => schema_for!(FeedbackImportReport),
         SchemaName::FeedbackList => schema_for!(FeedbackList),
+        SchemaName::TraceImport => schema_for!(ImportReport),
+        SchemaName::TraceList => schema_for!(TraceList),
+        SchemaName::TraceShow => schema_for!(ShownTrace),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

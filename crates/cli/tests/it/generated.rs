@@ -54,6 +54,9 @@ fn schemas_are_fresh() {
         "feedback-add",
         "feedback-import",
         "feedback-list",
+        "trace-import",
+        "trace-list",
+        "trace-show",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -101,6 +104,10 @@ fn the_command_line_reference_is_fresh() {
         "feedback import",
         "feedback list",
         "review",
+        "trace",
+        "trace import",
+        "trace list",
+        "trace show",
         "init",
         "schema",
         "completions",

@@ -19,6 +19,9 @@ mod eval_check;
 mod eval_doctor;
 mod eval_new;
 mod eval_run;
+mod eval_stored;
+#[cfg(unix)]
+mod eval_stored_kill;
 mod eval_test;
 mod eval_traces;
 mod evals_in_cases;
@@ -47,12 +50,18 @@ mod regress_guard;
 mod review;
 mod rubrics;
 mod run;
+mod run_store;
 mod secrets;
 mod selection;
+mod store_project;
 mod stored;
 mod support;
 mod tls;
 #[cfg(unix)]
 mod tool_registry;
 mod tools;
+mod trace_import;
+#[cfg(unix)]
+mod trace_kill;
+mod trace_show;
 mod trials;

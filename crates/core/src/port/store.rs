@@ -9,7 +9,7 @@ use crate::feedback::Feedback;
 use crate::stored::{
     AddedVersion, AgreementCounts, AgreementDay, AuthorRating, Contradiction, ContradictionFilter, EvalSummary,
     EvalVersion, NewTrace, NewVersion, Put, Resolution, ReviewCandidate, StoredCase, StoredExecution, StoredRun,
-    StoredTrace, TraceFilter, TraceListed, VerdictPair,
+    StoredTrace, TraceFilter, TraceListed, VerdictPair, VersionCounts,
 };
 
 /// Why the store did not do what it was asked.
@@ -64,6 +64,9 @@ pub trait EvalStore: Send + Sync {
 
     /// Returns an eval's versions, the oldest first; none where there is no such eval.
     fn versions<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<EvalVersion>>;
+
+    /// Returns how often each version of an eval said what, the oldest first; of those that said anything.
+    fn version_counts<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<VersionCounts>>;
 
     /// Returns traces that this version has not judged as they are now, by their ids' order, those after this id.
     fn unjudged<'s>(

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::judgement::ErrorKind;
+use crate::hash::long_hash;
+use crate::judgement::{ErrorKind, Execution, Judge, JudgedTrace, Judgement};
 
 /// A version on its way into the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,16 @@ pub struct EvalSummary {
     pub errored: u64,
 }
 
+/// How often a version said what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VersionCounts {
+    pub version: u64,
+    pub passed: u64,
+    pub failed: u64,
+    /// Executions without a verdict.
+    pub errored: u64,
+}
+
 /// What a version of an eval said of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoredExecution {
@@ -78,4 +89,87 @@ pub struct StoredExecution {
     pub guest_hash: Option<String>,
     #[schemars(with = "String")]
     pub executed_at: Timestamp,
+}
+
+impl StoredExecution {
+    /// Makes a row. Its id depends on the version and the trace only, so that it is the same whenever it is made; not on
+    /// the code, for a later version may have an earlier one's.
+    pub fn new(
+        judge: Judge<'_>,
+        version: u64,
+        (trace_id, trace_hash): (&str, &str),
+        judgement: Judgement,
+        executed_at: Timestamp,
+    ) -> Self {
+        let identity = [judge.eval_id, &version.to_string(), trace_id, trace_hash].join("\0");
+        let trace = JudgedTrace { id: Some(trace_id), hash: trace_hash };
+        let row = Execution::new(judge, trace, judgement, String::new());
+        Self {
+            id: long_hash(identity.as_bytes()),
+            eval_id: row.eval_id,
+            eval_version: version,
+            trace_id: trace_id.to_owned(),
+            trace_hash: trace_hash.to_owned(),
+            result: row.result,
+            reason: row.reason,
+            execution_time_ms: row.execution_time_ms,
+            error: row.error,
+            error_kind: row.error_kind,
+            stdout: row.stdout,
+            stderr: row.stderr,
+            code_hash: row.code_hash,
+            guest_hash: row.guest_hash,
+            executed_at,
+        }
+    }
+}
+
+impl From<StoredExecution> for Execution {
+    fn from(kept: StoredExecution) -> Self {
+        Self {
+            id: kept.id,
+            eval_id: kept.eval_id,
+            eval_version: Some(kept.eval_version),
+            trace_id: Some(kept.trace_id),
+            result: kept.result,
+            reason: kept.reason,
+            execution_time_ms: kept.execution_time_ms,
+            error: kept.error,
+            error_kind: kept.error_kind,
+            stdout: kept.stdout,
+            stderr: kept.stderr,
+            code_hash: kept.code_hash,
+            guest_hash: kept.guest_hash,
+            executed_at: kept.executed_at.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::judgement::Conclusion;
+
+    #[test]
+    fn a_version_with_an_earlier_ones_code_has_rows_of_its_own() {
+        let row = |version, hash| {
+            let conclusion = Conclusion::Verdict { passed: true, reason: "ok".to_owned() };
+            let judgement = Judgement {
+                conclusion,
+                elapsed: Duration::from_millis(2),
+                stdout: String::new(),
+                stderr: String::new(),
+            };
+            let judge = Judge { eval_id: "eval_x", code_hash: "c", guest_hash: "g" };
+            StoredExecution::new(judge, version, ("t", hash), judgement, Timestamp::UNIX_EPOCH)
+        };
+        assert_eq!(row(1, "h"), row(1, "h"));
+        assert_ne!(row(1, "h").id, row(3, "h").id);
+        assert_ne!(row(1, "h").id, row(1, "i").id);
+        let shown = Execution::from(row(3, "h"));
+        assert_eq!((shown.eval_version, shown.trace_id.as_deref(), shown.result), (Some(3), Some("t"), Some(true)));
+        assert_eq!(shown.executed_at, "1970-01-01T00:00:00Z");
+    }
 }

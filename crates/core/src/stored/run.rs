@@ -15,7 +15,9 @@ pub struct StoredRun {
     pub suites: u64,
     pub cases: u64,
     pub passed: u64,
+    /// Cases with a verdict, which did not pass.
     pub failed: u64,
+    /// Cases without a verdict.
     pub errored: u64,
     pub interrupted: bool,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use karat_core::judgement::{ErrorKind, EvalRunSummary, FunctionSummary, ReasonGroup};
 
-use super::milliseconds;
+use super::{milliseconds, whole};
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{cut, printable, width};
 use crate::tools::counted;
@@ -23,7 +23,7 @@ pub fn eval_run_text(summary: &EvalRunSummary, settings: ConsoleSettings) -> Str
     for function in &summary.functions {
         let all_passed = function.failed + function.errored == 0;
         if !(is_quiet && all_passed) {
-            write_function(function, settings, &mut out);
+            write_function(&printable(&function.eval_id), function, settings, &mut out);
             out.push('\n');
         }
     }
@@ -31,9 +31,9 @@ pub fn eval_run_text(summary: &EvalRunSummary, settings: ConsoleSettings) -> Str
     out
 }
 
-fn write_function(function: &FunctionSummary, settings: ConsoleSettings, out: &mut String) {
+pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: ConsoleSettings, out: &mut String) {
     let palette = settings.palette;
-    let _ = writeln!(out, "{}", palette.bold(printable(&function.eval_id)));
+    let _ = writeln!(out, "{}", palette.bold(title));
     let all = function.passed + function.failed + function.errored;
     let share = |count: u64, word: &str| format!("{count} {word} ({})", percent(count, all));
     let mut counts = vec![palette.good(share(function.passed, "passed"))];
@@ -116,17 +116,14 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
     let mut line = line;
     let traces = summary.traces.saturating_sub(summary.without_trace);
     if settings.verbosity != Verbosity::Quiet && traces > 0 {
-        #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
-        let rate = traces as f64 * 1000.0 / summary.elapsed_ms.max(1) as f64;
-        #[expect(clippy::cast_precision_loss, reason = "seconds for a person")]
-        let seconds = summary.elapsed_ms as f64 / 1000.0;
         line.push('\n');
-        line.push_str(&settings.palette.dim(format!("{seconds:.2}s, {rate:.0} traces/s")));
+        line.push_str(&settings.palette.dim(speed(traces, summary.elapsed_ms)));
     }
-    let has_raised = |function: &FunctionSummary| function.errors.iter().any(|one| one.kind == ErrorKind::Exception);
-    if settings.verbosity != Verbosity::Quiet && summary.functions.iter().any(has_raised) {
+    if settings.verbosity != Verbosity::Quiet
+        && let Some(hint) = tracebacks_hint(&summary.functions)
+    {
         line.push('\n');
-        line.push_str(&settings.palette.dim("--format jsonl has the tracebacks"));
+        line.push_str(&settings.palette.dim(hint));
     }
     if summary.interrupted {
         line.push_str("\ninterrupted: the other traces were not judged");
@@ -134,9 +131,24 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
     line
 }
 
+/// Says how long it took, and how fast that is.
+pub(super) fn speed(traces: u64, elapsed_ms: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
+    let rate = traces as f64 * 1000.0 / elapsed_ms.max(1) as f64;
+    #[expect(clippy::cast_precision_loss, reason = "seconds for a person")]
+    let seconds = elapsed_ms as f64 / 1000.0;
+    format!("{seconds:.2}s, {rate:.0} traces/s")
+}
+
+/// Says where tracebacks are, if a function raised an exception.
+pub(super) fn tracebacks_hint<'s>(functions: impl IntoIterator<Item = &'s FunctionSummary>) -> Option<&'static str> {
+    let has_raised = |function: &FunctionSummary| function.errors.iter().any(|one| one.kind == ErrorKind::Exception);
+    functions.into_iter().any(has_raised).then_some("--format jsonl has the tracebacks")
+}
+
 /// Says how much was judged; a line that holds no trace was not.
 fn judged(summary: &EvalRunSummary) -> String {
-    let count = |number: u64, what: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), what);
+    let count = |number: u64, what: &str| counted(whole(number), what);
     let traces = summary.traces.saturating_sub(summary.without_trace);
     let by = format!("{} judged by {}", count(traces, "trace"), counted(summary.functions.len(), "function"));
     match (traces, summary.without_trace) {

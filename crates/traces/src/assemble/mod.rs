@@ -4,8 +4,10 @@
 //! instrumented both, so that one call has several spans within one another: they give one step. Tools are joined with the
 //! calls that asked for them. Without spans of models, the agents' spans are the steps, or the root.
 
+mod answers;
 mod calls;
 mod fresh;
+mod open;
 mod outline;
 mod step;
 mod tree;
@@ -36,12 +38,13 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
     if !from_models {
         drafts = step::of_agents(&tree);
     }
-    calls::drop_doubles(&mut drafts);
     if from_models {
+        calls::drop_doubles(&mut drafts);
+        calls::fill_answers(&mut drafts);
         outline::fill(&tree, &mut drafts);
     }
     calls::join_spans(&tree, &mut drafts);
-    calls::join_messages(&tree, &mut drafts);
+    answers::join(&tree, &mut drafts);
     let mut seen = Seen::default();
     let error = outline::error(&tree, &drafts);
     let steps: Vec<_> = drafts.into_iter().map(|draft| draft.finish(&mut seen)).collect();

@@ -35,16 +35,17 @@ pub(super) fn fill(tree: &Tree<'_>, drafts: &mut [Draft]) {
     }
     for index in around(tree, drafts) {
         let span = &tree.spans[index];
-        if no_answer && let Some(said) = vocabulary::conversation(span) {
-            if turns(&said.messages).count() == drafts.len() {
-                for (draft, (input, message)) in drafts.iter_mut().zip(turns(&said.messages)) {
-                    draft.input = input.to_vec();
-                    draft.only_new = true;
-                    draft.response.clone_from(&message.content);
-                    draft.calls.clone_from(&message.tool_calls);
-                }
-                return;
+        if no_answer
+            && let Some(said) = vocabulary::conversation(span)
+            && turns(&said.messages).count() == drafts.len()
+        {
+            for (draft, (input, message)) in drafts.iter_mut().zip(turns(&said.messages)) {
+                draft.input = input.to_vec();
+                draft.only_new = true;
+                draft.response.clone_from(&message.content);
+                draft.calls.clone_from(&message.tool_calls);
             }
+            return;
         }
         let content = vocabulary::content(span, tree.logs_of(index));
         if no_question

@@ -1,6 +1,6 @@
 //! Steps before they are whole.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use karat_core::document::{Message, Step, StepCall, StepInput, StepOutput, StepUsage};
@@ -58,9 +58,12 @@ fn groups(tree: &Tree<'_>, models: &[usize], contents: &HashMap<usize, Content>)
     }
     let is_empty = |index: &usize| contents.get(index).is_none_or(Content::is_empty);
     // One that has several calls within is an agent's loop, unless only it tells what was said.
-    let is_loop = |outer: &usize| {
-        within.get(outer).is_some_and(|inner| inner.len() > 1 && !(inner.iter().all(is_empty) && !is_empty(outer)))
-    };
+    let loops: HashSet<usize> = within
+        .iter()
+        .filter(|(outer, inner)| inner.len() > 1 && (is_empty(outer) || !inner.iter().all(is_empty)))
+        .map(|(outer, _)| *outer)
+        .collect();
+    let is_loop = |outer: &usize| loops.contains(outer);
     let mut top: HashMap<usize, usize> = HashMap::new();
     let mut grouped: Vec<Vec<usize>> = Vec::new();
     let mut place: HashMap<usize, usize> = HashMap::new();
@@ -106,10 +109,9 @@ fn depths(models: &[usize], around: impl Fn(usize) -> Option<usize>) -> HashMap<
             path.push(one);
             at = around(one);
         }
-        let mut depth = at.and_then(|known| depths.get(&known).copied()).map_or(0, |depth| depth + 1);
-        for one in path.drain(..).rev() {
-            depths.insert(one, depth);
-            depth += 1;
+        let around = at.and_then(|known| depths.get(&known).copied()).map_or(0, |depth| depth + 1);
+        for (more, one) in path.drain(..).rev().enumerate() {
+            depths.insert(one, around + more);
         }
     }
     depths
@@ -180,12 +182,10 @@ fn of_group(tree: &Tree<'_>, group: &[usize], contents: &HashMap<usize, Content>
     draft.input_value = input_value.filter(|_| draft.input.is_empty());
     draft.take_output(output);
     draft.output_value = output_value.filter(|_| !draft.has_said());
-    // A call that was tried again within and came through is no failure.
-    let failures: Vec<String> = group
-        .iter()
-        .filter_map(|index| vocabulary::failure(&tree.spans[*index], Role::Model, draft.has_said()))
-        .collect();
-    draft.error = failures.into_iter().next_back();
+    let failed = |index: &usize| vocabulary::failure(&tree.spans[*index], Role::Model, draft.has_said());
+    // What failed within, was tried again and came through is no failure.
+    let came_through = draft.has_said() && group.first().is_some_and(|outermost| failed(outermost).is_none());
+    draft.error = group.iter().rev().find_map(failed).filter(|_| !came_through);
     draft
 }
 
@@ -219,13 +219,7 @@ pub(super) fn of_agents(tree: &Tree<'_>) -> Vec<Draft> {
 fn of_agent(tree: &Tree<'_>, index: usize) -> Vec<Draft> {
     let span = &tree.spans[index];
     let content = vocabulary::content(span, tree.logs_of(index));
-    let conversation = vocabulary::conversation(span).map(|said| said.messages).unwrap_or_else(|| {
-        let known = &content.input.messages;
-        let again = content.output.messages.iter().zip(known).take_while(|(one, other)| one == other).count();
-        let after = if again == known.len() { &content.output.messages[again..] } else { &content.output.messages };
-        let answers = after.iter().filter(|message| message.role == "assistant").count();
-        if answers > 1 { known.iter().chain(after).cloned().collect() } else { Vec::new() }
-    });
+    let conversation = vocabulary::conversation(span).map_or_else(|| told(&content), |said| said.messages);
     // A root that is only the request around the work says nothing of an agent.
     let whole = Draft {
         spans: vec![index],
@@ -255,6 +249,16 @@ fn of_agent(tree: &Tree<'_>, index: usize) -> Vec<Draft> {
     drafts
 }
 
+/// Returns the conversation that input and output tell together, where the output has more than one answer. Frameworks give
+/// back their whole state, in which the input is there again.
+fn told(content: &Content) -> Vec<Message> {
+    let (known, output) = (&content.input.messages, &content.output.messages);
+    let again = output.iter().zip(known).take_while(|(one, other)| one == other).count();
+    let after = if again == known.len() { &output[again..] } else { &output[..] };
+    let answers = after.iter().filter(|message| message.role == "assistant").count();
+    if answers > 1 { known.iter().chain(after).cloned().collect() } else { Vec::new() }
+}
+
 /// Cuts a conversation into one draft for each answer.
 fn of_conversation(messages: &[Message], whole: &Draft) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = turns(messages)
@@ -277,7 +281,7 @@ fn of_conversation(messages: &[Message], whole: &Draft) -> Vec<Draft> {
             messages[after..].iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some())
         {
             if let Some(call) = last.calls.iter_mut().find(|call| call.id == message.tool_call_id) {
-                super::calls::answer(call, message);
+                super::answers::answer(call, message);
             }
         }
     }
@@ -312,6 +316,23 @@ impl Draft {
         }
         self.reasoning = said.reasoning.clone().or(self.reasoning.take());
         self.stop_reason = said.stop_reason.clone().or(self.stop_reason.take());
+    }
+
+    /// Takes in what another draft of the same call knows more.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.spans.extend(other.spans);
+        self.end = self.end.max(other.end);
+        if self.input.is_empty() {
+            self.input = other.input;
+        }
+        self.reasoning = self.reasoning.take().or(other.reasoning);
+        self.error = self.error.take().or(other.error);
+        self.model = self.model.take().or(other.model);
+        self.agent = self.agent.take().or(other.agent);
+        self.stop_reason = self.stop_reason.take().or(other.stop_reason);
+        if self.usage.is_empty() {
+            self.usage = other.usage;
+        }
     }
 
     /// Makes the step: of what went in, only what is new stays.

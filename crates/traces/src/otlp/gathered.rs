@@ -21,14 +21,11 @@ impl Gathered {
     }
 
     fn parts(&mut self, trace_id: String) -> &mut TraceParts {
-        let place = match self.places.get(&trace_id) {
-            Some(place) => *place,
-            None => {
-                self.read.traces.push(TraceParts::new(self.kind, trace_id.clone()));
-                self.places.insert(trace_id, self.read.traces.len() - 1);
-                self.read.traces.len() - 1
-            }
-        };
+        let next = self.read.traces.len();
+        let place = *self.places.entry(trace_id).or_insert_with_key(|trace_id| {
+            self.read.traces.push(TraceParts::new(self.kind, trace_id.as_str()));
+            next
+        });
         &mut self.read.traces[place]
     }
 

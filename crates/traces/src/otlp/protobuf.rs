@@ -12,7 +12,7 @@ use prost::Message as _;
 use serde_json::{Map, Value};
 
 use super::gathered::Gathered;
-use super::json::name_event;
+use super::json::{name_event, tells_of_a_model};
 use super::{SpansRead, Unreadable};
 use crate::identifier;
 use crate::kind::Kind;
@@ -68,7 +68,8 @@ pub fn traces_of(request: ExportTraceServiceRequest) -> SpansRead {
     gathered.finish()
 }
 
-/// Reads a request that is decoded already. Records of no trace are passed over.
+/// Reads a request that is decoded already. Records of no trace, and those that tell of no model, are
+/// passed over.
 pub fn logs_of(request: ExportLogsServiceRequest) -> SpansRead {
     let mut gathered = Gathered::new(Kind::Otlp);
     let scopes = request.resource_logs.into_iter().flat_map(|resource| resource.scope_logs);
@@ -111,6 +112,9 @@ fn read_record(sent: LogRecord) -> Option<(String, LogEvent)> {
         attributes: attributes(sent.attributes),
     };
     name_event(&mut event);
+    if !tells_of_a_model(&event) {
+        return None;
+    }
     let body = sent.body.map(any_value).unwrap_or_default();
     Some((trace_id, LogEvent { span: identifier::of_bytes(&sent.span_id), event, body }))
 }
@@ -121,7 +125,6 @@ fn attributes(sent: Vec<KeyValue>) -> Map<String, Value> {
 
 fn any_value(sent: AnyValue) -> Value {
     match sent.value {
-        None => Value::Null,
         Some(Inner::StringValue(text)) => Value::String(text),
         Some(Inner::BoolValue(truth)) => Value::Bool(truth),
         Some(Inner::IntValue(number)) => number.into(),
@@ -130,7 +133,7 @@ fn any_value(sent: AnyValue) -> Value {
         Some(Inner::ArrayValue(list)) => Value::Array(list.values.into_iter().map(any_value).collect()),
         Some(Inner::KvlistValue(list)) => Value::Object(attributes(list.values)),
         Some(Inner::BytesValue(bytes)) => Value::String(STANDARD.encode(bytes)),
-        // Only in profiles, which have the table that it points into.
-        Some(Inner::StringValueStrindex(_)) => Value::Null,
+        // An index is only in profiles, which have the table that it points into.
+        None | Some(Inner::StringValueStrindex(_)) => Value::Null,
     }
 }

@@ -48,15 +48,21 @@ pub(crate) fn content(span: &Span, logs: &[&LogEvent]) -> Content {
     let mut content =
         Content { input: input(span, event_input), output: output(span, event_output), ..Content::default() };
     if !content.input.structured {
-        let value = span.input.as_ref().or_else(|| first(&span.attributes, &INPUTS)).filter(|value| !is_blank(value));
+        let value = given(span.input.as_ref(), span, &INPUTS).next();
         content.input_value =
-            value.map(unpacked).filter(|value| value.is_object() || value.is_array()).map(|value| value.into_owned());
+            value.map(unpacked).filter(|value| value.is_object() || value.is_array()).map(std::borrow::Cow::into_owned);
     }
     if !content.output.structured {
-        let value = span.output.as_ref().or_else(|| first(&span.attributes, &OUTPUTS)).filter(|value| !is_blank(value));
-        content.output_value = value.map(unpacked).filter(|value| !value.is_string()).map(|value| value.into_owned());
+        let value = given(span.output.as_ref(), span, &OUTPUTS).next();
+        content.output_value = value.map(unpacked).filter(|value| !value.is_string()).map(std::borrow::Cow::into_owned);
     }
     content
+}
+
+/// Returns what a span has of its own and under any of some names, as far as it says something.
+fn given<'a>(own: Option<&'a Value>, span: &'a Span, names: &'static [&str]) -> impl Iterator<Item = &'a Value> {
+    let under_names = names.iter().filter_map(|name| span.attributes.get(*name));
+    own.into_iter().chain(under_names).filter(|value| !is_blank(value))
 }
 
 fn input(span: &Span, events: Said) -> Said {
@@ -74,13 +80,13 @@ fn input(span: &Span, events: Said) -> Said {
         .or_else(|| get("gcp.vertex.agent.llm_request").and_then(|value| chat::read(value, "user")))
         .or_else(|| get("gen_ai.prompt").and_then(|value| chat::read_or_text(value, "user")));
     let said = said.or_else(|| {
-        let given: Vec<&Value> = span.input.iter().chain(INPUTS.iter().filter_map(|name| get(name))).collect();
-        given
-            .iter()
+        given(span.input.as_ref(), span, &INPUTS)
             .find_map(|value| chat::read(value, "user"))
-            .or_else(|| given.iter().find_map(|value| chat::read_or_text(value, "user")))
+            .or_else(|| given(span.input.as_ref(), span, &INPUTS).find_map(|value| chat::read_or_text(value, "user")))
     });
-    let mut said = said.unwrap_or_default();
+    // A limit on the length of attributes may have cut the JSON: its text is better than nothing.
+    let cut = || get("gen_ai.input.messages").and_then(|value| chat::read_or_text(value, "user"));
+    let mut said = said.or_else(cut).unwrap_or_default();
     if let Some(instructions) = get("gen_ai.system_instructions") {
         let text = text_within(&unpacked(instructions));
         if !text.is_empty() && !said.messages.iter().any(|message| message.role == "system" && message.content == text)
@@ -105,12 +111,11 @@ fn output(span: &Span, events: Said) -> Said {
         .or_else(|| get("gcp.vertex.agent.llm_response").and_then(|value| chat::read(value, "assistant")))
         .or_else(|| get("gen_ai.completion").and_then(|value| chat::read_or_text(value, "assistant")));
     said.or_else(|| {
-        let given: Vec<&Value> = span.output.iter().chain(OUTPUTS.iter().filter_map(|name| get(name))).collect();
-        given
-            .iter()
-            .find_map(|value| chat::read(value, "assistant"))
-            .or_else(|| given.iter().find_map(|value| chat::read_or_text(value, "assistant")))
+        given(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read(value, "assistant")).or_else(|| {
+            given(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read_or_text(value, "assistant"))
+        })
     })
+    .or_else(|| get("gen_ai.output.messages").and_then(|value| chat::read_or_text(value, "assistant")))
     .unwrap_or_default()
 }
 

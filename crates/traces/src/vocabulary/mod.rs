@@ -1,7 +1,7 @@
 //! The names under which instrumentations write what a model, a tool or an agent did.
 //!
-//! OpenTelemetry's GenAI names (current and older, on spans, events and log records), Traceloop's, `OpenInference`'s, the
-//! Vercel AI SDK's, pydantic-ai's, MLflow's, Google ADK's, Langfuse's and `LangSmith`'s. One span may carry several of them.
+//! OpenTelemetry's `gen_ai` names (current and older, on spans, events and log records), Traceloop's, `OpenInference`'s, the
+//! Vercel AI SDK's, pydantic-ai's, `MLflow`'s, Google ADK's, Langfuse's and `LangSmith`'s. One span may carry several of them.
 
 mod annotation;
 mod content;

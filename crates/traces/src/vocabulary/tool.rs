@@ -43,7 +43,9 @@ pub(crate) fn execution(span: &Span) -> Execution {
 }
 
 fn given<'a>(own: Option<&'a Value>, attributes: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
-    own.filter(|value| !is_blank(value)).or_else(|| first(attributes, names).filter(|value| !is_blank(value))).or(own)
+    own.filter(|value| !is_blank(value))
+        .or_else(|| first(attributes, names).filter(|value| !is_blank(value)))
+        .or(own.filter(|value| !value.is_null()))
 }
 
 /// Takes off what frameworks put around the arguments.

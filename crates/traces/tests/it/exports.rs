@@ -1,7 +1,5 @@
 //! Real exports of an agent that lists Helm releases: by Jaeger and by Tempo. See `tests/fixtures/otel/LICENSE`.
 
-use std::fmt::Write as _;
-
 use karat_core::document::{Message, TraceDocument};
 use karat_traces::{TraceParts, assemble, jaeger, otlp};
 use serde_json::Value;
@@ -14,20 +12,20 @@ fn fixture(name: &str) -> Vec<u8> {
 fn only(read: otlp::SpansRead) -> TraceParts {
     assert_eq!(read.refused, []);
     assert_eq!(read.traces.len(), 1);
-    read.traces.into_iter().next().unwrap()
+    read.traces.into_iter().next().expect("one trace")
 }
 
 fn helm() -> TraceDocument {
-    assemble(&only(jaeger::read_json(&fixture("helm.json")).unwrap())).document
+    assemble(&only(jaeger::read_json(&fixture("helm.json")).expect("an export"))).document
 }
 
 fn tempo() -> TraceDocument {
-    assemble(&only(otlp::read_json(&fixture("tempo_export_with_batches.json")).unwrap())).document
+    assemble(&only(otlp::read_json(&fixture("tempo_export_with_batches.json")).expect("an export"))).document
 }
 
 /// Draws a document so that a person can compare it with the export.
 fn drawn(document: &TraceDocument) -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     let one_line = |text: &str| {
         let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if line.chars().count() > 100 {
@@ -37,23 +35,23 @@ fn drawn(document: &TraceDocument) -> String {
         }
     };
     let head = TraceDocument { steps: Vec::new(), ..document.clone() };
-    writeln!(text, "{}", serde_json::to_string_pretty(&head).unwrap()).unwrap();
+    lines.push(serde_json::to_string_pretty(&head).expect("JSON"));
     for (at, step) in document.steps.iter().enumerate() {
-        writeln!(text, "step {at} by {:?} of {:?}, {:?}", step.model, step.agent, step.stop_reason).unwrap();
-        writeln!(text, "  {:?} to {:?}, {:?}", step.started_at, step.ended_at, step.usage).unwrap();
+        lines.push(format!("step {at} by {:?} of {:?}, {:?}", step.model, step.agent, step.stop_reason));
+        lines.push(format!("  {:?} to {:?}, {:?}", step.started_at, step.ended_at, step.usage));
         for message in &step.input.messages {
             let Message { role, content, name, tool_call_id, .. } = message;
-            writeln!(text, "  in  {role} {name:?} {tool_call_id:?}: {}", one_line(content)).unwrap();
+            lines.push(format!("  in  {role} {name:?} {tool_call_id:?}: {}", one_line(content)));
         }
-        writeln!(text, "  message: {:?}", step.input.message).unwrap();
-        writeln!(text, "  out {}", one_line(&step.output.response)).unwrap();
+        lines.push(format!("  message: {:?}", step.input.message));
+        lines.push(format!("  out {}", one_line(&step.output.response)));
         for call in &step.tool_calls {
-            writeln!(text, "  call {} {} {:?} {:?} ms", call.name, call.arguments, call.id, call.duration_ms).unwrap();
-            writeln!(text, "    -> {} {:?}", one_line(&call.result.to_string()), call.error).unwrap();
+            lines.push(format!("  call {} {} {:?} {:?} ms", call.name, call.arguments, call.id, call.duration_ms));
+            lines.push(format!("    -> {} {:?}", one_line(&call.result.to_string()), call.error));
         }
-        writeln!(text, "  error: {:?}", step.error).unwrap();
+        lines.push(format!("  error: {:?}", step.error));
     }
-    text
+    lines.join("\n")
 }
 
 #[test]

@@ -1,20 +1,10 @@
-//! The arguments of what runs and writes eval functions.
+//! The arguments of what writes and tests eval functions, and how they are run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use crate::args::{ConfigArgs, OutputFormat};
-
-const RUN_EXIT_CODES: &str = "\
-Exit codes:
-  0    every trace passed
-  1    a trace failed
-  2    a function, a flag or a path is invalid; nothing was run
-  3    a function errored, or a line holds no trace, so that there is no verdict.
-       Or Python cannot be prepared
-  4    there are no traces, or no functions in a folder
-  130  interrupted; what had been judged was written";
 
 const TEST_EXIT_CODES: &str = "\
 Exit codes:
@@ -23,46 +13,6 @@ Exit codes:
   2    a function or a case is invalid; nothing was run
   3    a function errored where a verdict was expected, or Python cannot be prepared
   4    there are no cases, or no functions";
-
-#[derive(Debug, Args)]
-#[command(
-    override_usage = "karat eval run [OPTIONS] <FILE|NAME>... --traces <FILE|->...",
-    after_help = RUN_EXIT_CODES
-)]
-pub(crate) struct EvalRunArgs {
-    /// Python files, folders of them, or names of the functions in evals/functions, with or without eval_
-    #[arg(value_name = "FILE|NAME")]
-    functions: Vec<String>,
-    /// The traces: files with one JSON object on each line, or - for stdin (repeatable)
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE|-")]
-    traces: Vec<PathBuf>,
-    /// What stdout is: a summary, a JSON line for each verdict as it comes, or one JSON document
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) format: RowFormat,
-    #[command(flatten)]
-    pub(crate) limits: LimitArgs,
-}
-
-impl EvalRunArgs {
-    /// Returns the functions and the traces. A shell makes several files of `--traces *.jsonl`, and some write the
-    /// functions behind it: what can only be a function is one.
-    pub(crate) fn functions_and_traces(&self, here: &Path) -> (Vec<String>, Vec<PathBuf>) {
-        let (mut functions, mut traces) = (self.functions.clone(), Vec::new());
-        for value in &self.traces {
-            match value.to_str() {
-                Some(text) if !traces.is_empty() && can_only_be_function(text, here) => functions.push(text.to_owned()),
-                _ => traces.push(value.clone()),
-            }
-        }
-        (functions, traces)
-    }
-}
-
-fn can_only_be_function(value: &str, here: &Path) -> bool {
-    let (path, file) = (Path::new(value), here.join(value));
-    let is_name = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    path.extension().is_some_and(|ending| ending == "py") || file.is_dir() || (is_name && !file.exists())
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalNewArgs {

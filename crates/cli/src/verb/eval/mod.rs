@@ -1,17 +1,24 @@
 //! `karat eval`: Python functions that judge traces.
 
+mod add;
 mod agreement;
 mod batch;
 mod check;
 mod compare;
 mod doctor;
+mod history;
+mod list;
+mod listening;
 mod new;
 mod progress;
 mod rows;
 mod run;
+mod show;
+mod stored;
 mod test;
 
 use karat_core::exit::ExitStatus;
+use serde::Serialize;
 
 pub(crate) use self::check::EvalCheckReport;
 pub(crate) use self::doctor::DoctorReport;
@@ -22,7 +29,12 @@ use crate::printer::Printer;
 
 pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     match args.action {
+        EvalAction::Run(args) if args.stored => stored::run(&args, environment, printer),
         EvalAction::Run(args) => run::run(&args, environment, printer),
+        EvalAction::Add(args) => add::run(&args, environment, printer),
+        EvalAction::List(args) => list::run(&args, environment, printer),
+        EvalAction::Show(args) => show::run(&args, environment, printer),
+        EvalAction::History(args) => history::run(&args, environment, printer),
         EvalAction::New(args) => new::run(&args, environment, printer),
         EvalAction::Test(args) => test::run(&args, environment, printer),
         EvalAction::Agreement(args) => agreement::run(&args, environment, printer),
@@ -31,4 +43,13 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),
     }
+}
+
+fn print_json(report: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::errored(error.to_string()))?;
+    print(&format!("{text}\n"), printer)
+}
+
+fn print(text: &str, printer: &Printer) -> Result<(), Failure> {
+    printer.out(text).map_err(|error| Failure::errored(error.to_string()))
 }

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use karat_core::judgement::Tally;
 
 use crate::environment::Environment;
 use crate::printer::Printer;
@@ -11,20 +10,20 @@ use crate::printer::Printer;
 /// Nobody reads faster.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A bar where it is known how much there is to read, else a spinner.
+/// A bar where it is known how much there is to do, else a spinner.
 pub(super) struct JudgingProgress {
     bar: ProgressBar,
     shown: Instant,
 }
 
 impl JudgingProgress {
-    /// Makes one where somebody is there to see it.
-    pub(super) fn new(environment: &Environment, printer: &Printer, bytes: Option<u64>) -> Option<Self> {
+    /// Makes one where somebody is there to see it; the total is in bytes, or whatever is counted.
+    pub(super) fn new(environment: &Environment, printer: &Printer, total: Option<u64>) -> Option<Self> {
         if !environment.stderr_is_terminal || environment.ci {
             return None;
         }
-        let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
-        let (chars, template) = match (bytes.is_some(), printer.symbols.ascii) {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        let (chars, template) = match (total.is_some(), printer.symbols.ascii) {
             (true, true) => ("=> ", "[{bar:30}] {percent}% {msg}, {eta} left"),
             (true, false) => ("━╸─", "{bar:30} {percent}% {msg}, {eta} left"),
             (false, _) => ("=> ", "{msg} in {elapsed}"),
@@ -36,15 +35,15 @@ impl JudgingProgress {
         Some(Self { bar, shown: Instant::now() })
     }
 
-    pub(super) fn show(&mut self, tally: &Tally, read: u64) {
+    /// Shows how much was judged with which outcomes (passed, failed, errored), and how much of the total is done.
+    pub(super) fn show(&mut self, judged: u64, (passed, failed, errored): (u64, u64, u64), done: u64) {
         if self.shown.elapsed() < INTERVAL {
             return;
         }
         self.shown = Instant::now();
-        let (passed, failed, errored) = tally.counts();
         let errored = if errored > 0 { format!(", {errored} errored") } else { String::new() };
-        self.bar.set_message(format!("{} traces: {passed} passed, {failed} failed{errored}", tally.traces()));
-        self.bar.set_position(read);
+        self.bar.set_message(format!("{judged} traces: {passed} passed, {failed} failed{errored}"));
+        self.bar.set_position(done);
     }
 
     pub(super) fn end(self, printer: &Printer) {

@@ -2,7 +2,8 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
-use karat_core::judgement::{EvalRunSummary, Execution};
+use karat_core::judgement::Execution;
+use serde::Serialize;
 
 use crate::args::RowFormat;
 
@@ -41,7 +42,7 @@ impl Rows {
     }
 
     /// Ends what programs read.
-    pub(super) fn end(&mut self, summary: &EvalRunSummary) -> io::Result<()> {
+    pub(super) fn end(&mut self, summary: &impl Serialize) -> io::Result<()> {
         if self.format == RowFormat::Json {
             self.out.write_all(if self.is_begun {
                 b"\n],\n\"summary\":"

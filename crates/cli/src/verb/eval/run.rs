@@ -1,7 +1,6 @@
 //! `karat eval run`: traces judged by eval functions.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,8 +8,9 @@ use karat_core::exit::ExitStatus;
 use karat_core::judgement::{Conclusion, ErrorKind, Execution, Judge, JudgedTrace, Tally};
 use karat_core::port::Clock;
 use karat_report::eval_run_text;
-use karat_sandbox::{Judged, Listener, Task, judge_in_order};
+use karat_sandbox::{Judged, Task, judge_in_order};
 
+use super::listening::{Hearer, Listening};
 use super::progress::JudgingProgress;
 use super::rows::Rows;
 use crate::args::{EvalRunArgs, RowFormat};
@@ -25,6 +25,11 @@ use crate::settings::Settings;
 use crate::traces::{Origins, Traces};
 
 pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    if args.filter.is_narrow() {
+        return Err(
+            Failure::invalid("traces are chosen among those in the store").hint("--stored in place of --traces")
+        );
+    }
     let (functions, traces) = args.functions_and_traces(&environment.current_dir);
     if functions.is_empty() {
         return Err(Failure::invalid("no eval function is named").hint("karat eval run FILE|NAME --traces FILE"));
@@ -59,24 +64,22 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     };
     let (batches, origins) = traces.into_batches();
     let hashes = functions.iter().map(|loaded| (loaded.function.name.as_str(), loaded.function.code_hash.as_str()));
-    let mut hearing = Hearing {
+    let hearing = Hearing {
         tally: Tally::new(hashes),
         functions: &functions,
         guest_hash: sandbox.guest_hash(),
         origins: &origins,
         clock: &SystemClock,
-        interrupts,
         rows: Rows::new(args.format),
         progress,
-        unwritten: None,
-        interrupted: false,
     };
-    let judged = judge_in_order(&sandbox, &task, batches, Ear(&mut hearing));
-    if let Some(progress) = hearing.progress.take() {
+    let mut listening = Listening::new(hearing, interrupts);
+    let judged = judge_in_order(&sandbox, &task, batches, listening.ear());
+    let Listening { hearer: Hearing { tally, mut rows, progress, .. }, unwritten, interrupted, .. } = listening;
+    if let Some(progress) = progress {
         progress.end(printer);
     }
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let Hearing { tally, mut rows, unwritten, interrupted, .. } = hearing;
     let judged = judged.map_err(|error| origins.refusal().unwrap_or_else(|| sandbox_failure(error)));
     if tally.traces() == 0
         && let Err(failure) = judged
@@ -118,30 +121,14 @@ struct Hearing<'h> {
     guest_hash: &'h str,
     origins: &'h Origins,
     clock: &'h dyn Clock,
-    interrupts: Interrupts,
     rows: Rows,
     progress: Option<JudgingProgress>,
-    /// Why rows cannot be written.
-    unwritten: Option<io::Error>,
-    interrupted: bool,
 }
 
-/// Lends the hearing to whoever tells.
-struct Ear<'e, 'h>(&'e mut Hearing<'h>);
+impl Hearer for Hearing<'_> {
+    type Error = io::Error;
 
-impl Listener for Ear<'_, '_> {
-    fn judged(&mut self, judged: Judged) -> ControlFlow<()> {
-        self.0.hear(judged)
-    }
-
-    fn idle(&mut self) -> ControlFlow<()> {
-        let flushed = self.0.rows.flush();
-        self.0.go_on(flushed)
-    }
-}
-
-impl Hearing<'_> {
-    fn hear(&mut self, mut judged: Judged) -> ControlFlow<()> {
+    fn hear(&mut self, mut judged: Judged) -> io::Result<()> {
         let origin = self.origins.of(self.tally.traces());
         let (number, trace_id) = (judged.number, &judged.trace_id);
         self.tally.add(&judged.judgements, || match (trace_id, origin) {
@@ -173,22 +160,16 @@ impl Hearing<'_> {
                 written = written.and_then(|()| self.rows.write(&row));
             }
         }
-        self.go_on(written)
+        written
     }
 
-    /// Goes on unless nobody reads the rows any more, or somebody asked to stop.
-    fn go_on(&mut self, written: io::Result<()>) -> ControlFlow<()> {
-        if let Err(error) = written {
-            self.unwritten = Some(error);
-            return ControlFlow::Break(());
-        }
-        if self.interrupts.were_asked() {
-            self.interrupted = true;
-            return ControlFlow::Break(());
-        }
+    fn flush(&mut self) -> io::Result<()> {
+        self.rows.flush()
+    }
+
+    fn goes_on(&mut self) {
         if let Some(progress) = &mut self.progress {
-            progress.show(&self.tally, self.origins.read());
+            progress.show(self.tally.traces(), self.tally.counts(), self.origins.read());
         }
-        ControlFlow::Continue(())
     }
 }

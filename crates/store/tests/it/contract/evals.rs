@@ -1,7 +1,7 @@
 //! Evals, their versions, and what they said.
 
 use karat_core::port::{EvalStore, TraceStore};
-use karat_core::stored::{AddedVersion, NewTrace, StoredExecution, TraceFilter};
+use karat_core::stored::{AddedVersion, NewTrace, StoredExecution, TraceFilter, VersionCounts};
 use karat_store::Store;
 
 use super::{Case, contract};
@@ -16,6 +16,7 @@ contract! {
     a_changed_trace_is_judged_again
     nothing_is_kept_of_what_is_not_there
     summaries_count_the_newest_version
+    every_version_is_counted
     many_at_once
 }
 
@@ -139,6 +140,26 @@ async fn summaries_count_the_newest_version(Case { store, .. }: Case<'_>) {
     judge(2, [Some(false), Some(true), Some(false)]).await;
     judge(2, [Some(true), Some(true), Some(false)]).await;
     assert_eq!(summary().await, (2, 2, 1, 0));
+}
+
+async fn every_version_is_counted(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 3).await;
+    for code in ["one", "two", "three"] {
+        store.add_version(&version("eval_a", code)).await.expect("added");
+    }
+    store.add_version(&version("eval_b", "one")).await.expect("added");
+    let judge = async |eval: &str, version: u64, results: &[Option<bool>]| {
+        let said = traces.iter().zip(results).map(|(trace, result)| execution(eval, version, trace, *result));
+        store.put_executions(&said.collect::<Vec<_>>()).await.expect("stored");
+    };
+    judge("eval_a", 1, &[Some(true), None]).await;
+    judge("eval_a", 3, &[Some(false), Some(false), Some(true)]).await;
+    judge("eval_a", 3, &[Some(true)]).await;
+    judge("eval_b", 1, &[Some(true)]).await;
+    let counts = |version, passed, failed, errored| VersionCounts { version, passed, failed, errored };
+    let expected = [counts(1, 1, 0, 1), counts(3, 2, 1, 0)];
+    assert_eq!(store.version_counts("eval_a").await.expect("counts"), expected);
+    assert_eq!(store.version_counts("eval_c").await.expect("counts"), []);
 }
 
 async fn many_at_once(Case { store, .. }: Case<'_>) {

@@ -1,48 +1,37 @@
 //! Hears what came of each trace, and makes rows of it.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use karat_core::judgement::{Execution, Judge, JudgedTrace};
 use karat_core::port::Clock;
-use karat_sandbox::{Function, Judged, Listener};
+use karat_sandbox::{Function, Judged};
 
+use super::super::listening::Hearer;
 use super::sink::Sink;
-use crate::interrupt::Interrupts;
 
 pub(super) struct Filter<'f, S> {
     functions: Vec<Arc<Function>>,
     guest_hash: &'f str,
     clock: &'f dyn Clock,
-    interrupts: Interrupts,
     sink: S,
-    /// Why rows cannot be written.
-    unwritten: Option<io::Error>,
-    pub(super) interrupted: bool,
 }
 
 impl<'f, S: Sink> Filter<'f, S> {
-    pub(super) fn new(
-        functions: Vec<Arc<Function>>,
-        guest_hash: &'f str,
-        clock: &'f dyn Clock,
-        interrupts: Interrupts,
-        sink: S,
-    ) -> Self {
-        Self { functions, guest_hash, clock, interrupts, sink, unwritten: None, interrupted: false }
+    pub(super) fn new(functions: Vec<Arc<Function>>, guest_hash: &'f str, clock: &'f dyn Clock, sink: S) -> Self {
+        Self { functions, guest_hash, clock, sink }
     }
 
-    /// Ends the rows; returns whether somebody asked to stop, and whether all could be written.
-    pub(super) fn end(self, is_whole: bool) -> (bool, io::Result<()>) {
-        let ended = match self.unwritten {
-            Some(error) => Err(error),
-            None => self.sink.end(is_whole),
-        };
-        (self.interrupted, ended)
+    /// Ends the rows.
+    pub(super) fn end(self, is_whole: bool) -> io::Result<()> {
+        self.sink.end(is_whole)
     }
+}
 
-    fn write(&mut self, judged: Judged) -> io::Result<()> {
+impl<S: Sink> Hearer for Filter<'_, S> {
+    type Error = io::Error;
+
+    fn hear(&mut self, judged: Judged) -> io::Result<()> {
         let named = self.sink.begin_trace()?;
         // The engine's own name for it is what the engine will look for.
         let id = named.or(judged.trace_id);
@@ -55,31 +44,7 @@ impl<'f, S: Sink> Filter<'f, S> {
         self.sink.end_trace()
     }
 
-    /// Goes on unless nobody reads the rows any more, or somebody asked to stop.
-    fn go_on(&mut self, written: io::Result<()>) -> ControlFlow<()> {
-        if let Err(error) = written {
-            self.unwritten = Some(error);
-            return ControlFlow::Break(());
-        }
-        if self.interrupts.were_asked() {
-            self.interrupted = true;
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Lends the filter to whoever tells.
-pub(super) struct Ear<'e, 'f, S>(pub(super) &'e mut Filter<'f, S>);
-
-impl<S: Sink> Listener for Ear<'_, '_, S> {
-    fn judged(&mut self, judged: Judged) -> ControlFlow<()> {
-        let written = self.0.write(judged);
-        self.0.go_on(written)
-    }
-
-    fn idle(&mut self) -> ControlFlow<()> {
-        let flushed = self.0.sink.flush();
-        self.0.go_on(flushed)
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
     }
 }

@@ -12,9 +12,10 @@ use karat_core::exit::ExitStatus;
 use karat_core::source::nearest;
 use karat_sandbox::{ArrowColumns, ArrowError, Input, Sandbox, Task, judge_in_order, read_arrow, read_lines};
 
-use self::filter::{Ear, Filter};
+use self::filter::Filter;
 use self::input::{Format, find_format};
 use self::sink::{ArrowSink, LineSink, Sink};
+use super::listening::Listening;
 use crate::args::EvalBatchArgs;
 use crate::clock::SystemClock;
 use crate::environment::Environment;
@@ -66,10 +67,12 @@ fn filter(
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
-    let mut filter = Filter::new(task.functions.clone(), sandbox.guest_hash(), &SystemClock, interrupts, sink);
-    let judged = judge_in_order(sandbox, task, traces, Ear(&mut filter));
-    let is_whole = judged.is_ok() && !filter.interrupted;
-    let (interrupted, ended) = filter.end(is_whole);
+    let filter = Filter::new(task.functions.clone(), sandbox.guest_hash(), &SystemClock, sink);
+    let mut listening = Listening::new(filter, interrupts);
+    let judged = judge_in_order(sandbox, task, traces, listening.ear());
+    let Listening { hearer: filter, unwritten, interrupted, .. } = listening;
+    let is_whole = judged.is_ok() && !interrupted;
+    let ended = unwritten.map_or_else(|| filter.end(is_whole), Err);
     if let Err(error) = ended {
         return unwritable(&error);
     }

@@ -1,0 +1,60 @@
+//! `karat eval add`: eval functions become versions in the store.
+
+use karat_core::exit::ExitStatus;
+use karat_core::port::{Clock, EvalStore};
+use karat_core::stored::{EvalAdded, EvalsAdded, NewVersion};
+use karat_report::evals_added_text;
+
+use crate::args::{EvalAddArgs, OutputFormat};
+use crate::clock::SystemClock;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::functions::{load_functions, no_functions, paths_among};
+use crate::interrupt::runtime_that_ends;
+use crate::printer::Printer;
+use crate::sandbox::find_guest;
+use crate::settings::Settings;
+use crate::store::{open_store, store_failure};
+
+pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let paths = paths_among(&args.functions, &environment.current_dir);
+    let settings = Settings::resolve(&args.store.config_args(), &paths, environment, printer)?;
+    let functions = load_functions(&args.functions, &settings, printer)?;
+    if functions.is_empty() {
+        return Err(no_functions(&settings));
+    }
+    let note = args.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
+    let guest = find_guest(environment)?;
+    let adding = async {
+        let store = open_store(&settings).await?;
+        let mut evals = Vec::with_capacity(functions.len());
+        for loaded in &functions {
+            let function = &loaded.function;
+            let version = NewVersion {
+                eval_id: function.name.clone(),
+                code: function.source.to_string(),
+                code_hash: function.code_hash.clone(),
+                guest_hash: guest.hash().to_owned(),
+                note: note.map(str::to_owned),
+                created_at: SystemClock.now(),
+            };
+            let added = store.add_version(&version).await.map_err(store_failure)?;
+            evals.push(EvalAdded {
+                eval_id: version.eval_id,
+                version: added.version,
+                added: !added.was_there,
+                file: loaded.shown.clone(),
+                code_hash: version.code_hash,
+                guest_hash: version.guest_hash,
+            });
+        }
+        store.close().await;
+        Ok::<_, Failure>(EvalsAdded { evals })
+    };
+    let report = runtime_that_ends()?.block_on(adding)?;
+    match args.format {
+        OutputFormat::Json => super::print_json(&report, printer)?,
+        OutputFormat::Human => super::print(&evals_added_text(&report, printer.console()), printer)?,
+    }
+    Ok(ExitStatus::Success)
+}

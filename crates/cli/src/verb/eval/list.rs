@@ -1,0 +1,34 @@
+//! `karat eval list`: the evals in the store.
+
+use karat_core::exit::ExitStatus;
+use karat_core::port::EvalStore;
+use karat_core::stored::EvalList;
+use karat_report::eval_list_text;
+
+use crate::args::{EvalListArgs, OutputFormat};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::runtime_that_ends;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::store::{open_store, store_failure};
+use crate::stored_eval::ADD_ONE;
+
+pub(crate) fn run(args: &EvalListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let listing = async {
+        let store = open_store(&settings).await?;
+        let evals = store.evals().await.map_err(store_failure)?;
+        store.close().await;
+        Ok::<_, Failure>(evals)
+    };
+    let list = EvalList { evals: runtime_that_ends()?.block_on(listing)? };
+    match args.format {
+        OutputFormat::Json => super::print_json(&list, printer)?,
+        OutputFormat::Human => super::print(&eval_list_text(&list, printer.console()), printer)?,
+    }
+    if list.evals.is_empty() {
+        printer.note(&format!("there are no evals in the store; {ADD_ONE}"));
+    }
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,220 @@
+//! Evals in the store: `karat eval add`, `list`, `show`, `history`, and `eval run --stored`.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use karat_core::port::{EvalStore, TraceStore};
+use karat_core::stored::{Expected, NewTrace, StoredExecution, TraceHead};
+use karat_store::{Location, Store};
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+
+use crate::support::{prepared, project};
+
+const HELLO: &str = "def eval_hello(trace):\n    said = trace['steps'][-1]['output']['response']\n    return 'hello' in said, f'said {said!r}'\n";
+const SHORT: &str = "def eval_short(trace):\n    said = trace['steps'][-1]['output']['response']\n    return len(said) < 20, f'{len(said)} characters'\n";
+
+/// Makes a trace in which the agent says something.
+pub(crate) fn new_trace(id: &str, response: &str) -> NewTrace {
+    let step = json!({"input": {"message": "q"}, "output": {"response": response}, "tool_calls": [], "error": null});
+    let document = json!({"trace_id": id, "started_at": "2026-11-16T12:00:00Z", "steps": [step]});
+    let text = document.to_string();
+    NewTrace {
+        head: TraceHead::of(id, &document, &text),
+        source: "karat".to_owned(),
+        raw: text.clone().into_bytes(),
+        document: text,
+        expected: Expected::Anything,
+    }
+}
+
+/// Works with the store at a place, as another program would.
+pub(crate) fn with_store<T>(location: &Location, work: impl AsyncFnOnce(&Store) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(location).await.expect("a store");
+        let done = work(&store).await;
+        store.close().await;
+        done
+    })
+}
+
+pub(crate) fn store_of(project: &TempProject) -> Location {
+    Location::File(project.path().join(".karat/karat.db"))
+}
+
+fn put(project: &TempProject, traces: &[NewTrace]) {
+    with_store(&store_of(project), async |store| store.put_traces(traces, Timestamp::UNIX_EPOCH).await.unwrap());
+}
+
+/// Returns all that a version said.
+pub(crate) fn executions(location: &Location, eval: &str, version: u64) -> Vec<StoredExecution> {
+    with_store(location, async |store| store.executions(eval, version, None, 1_000_000).await.unwrap())
+}
+
+/// Three traces, and two functions that are in the store.
+fn filled() -> TempProject {
+    let project = prepared().file("evals/functions/hello.py", HELLO).file("evals/functions/short.py", SHORT);
+    put(&project, &[new_trace("a", "hello"), new_trace("b", "good bye"), new_trace("c", "hello to all of you there")]);
+    let output = project.run(["eval", "add"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    project
+}
+
+/// Takes times out of what is compared.
+fn undated(text: &str) -> String {
+    let mut settings = String::new();
+    for (index, part) in text.split("20").enumerate() {
+        let is_date = part.len() >= 14 && part.as_bytes()[2] == b'-' && part.as_bytes()[5] == b'-';
+        match (index, is_date) {
+            (0, _) => settings.push_str(part),
+            (_, true) => {
+                settings.push_str("[TIME]");
+                settings.push_str(&part[14..]);
+            }
+            (_, false) => {
+                settings.push_str("20");
+                settings.push_str(part);
+            }
+        }
+    }
+    settings
+}
+
+#[test]
+fn a_function_is_added_once_and_again_when_it_changed() {
+    let project = project().file("evals/functions/hello.py", HELLO).file("other/short.py", SHORT);
+    insta::assert_snapshot!(project.run(["eval", "add", "hello", "other/short.py"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "add", "eval_hello", "--note", "again"]).filtered(), @"");
+    project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "said.startswith('hello')"));
+    let output = project.run(["eval", "add", "hello", "--note", "only at the beginning", "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&report["evals"][0]["version"], &report["evals"][0]["added"]), (&json!(2), &json!(true)));
+    // Back to the first: that is a version too, for it is what counts from now on.
+    project.write("evals/functions/hello.py", HELLO);
+    assert_eq!(
+        project.run(["eval", "add", "-q", "hello"]).filtered(),
+        "exit: 0\n----- stdout -----\n----- stderr -----\n"
+    );
+    insta::assert_snapshot!(undated(&project.run(["eval", "history", "hello"]).stdout), @"");
+    insta::assert_snapshot!(undated(&project.run(["eval", "list"]).stdout), @"");
+    insta::assert_snapshot!(undated(&project.run(["eval", "show", "hello", "--version", "2"]).stdout), @"");
+}
+
+#[test]
+fn an_invalid_function_is_refused_with_its_place_and_none_is_added() {
+    let project = project()
+        .file("evals/functions/hello.py", HELLO)
+        .file("evals/functions/os.py", "import os\ndef eval_os(trace):\n    return True, ''\n");
+    let output = project.run(["eval", "add"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("evals/functions/os.py:1:8"), "{}", output.stderr);
+    let list = project.run(["eval", "list", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&list.stdout).unwrap(), json!({"evals": []}));
+}
+
+#[test]
+fn who_is_unknown_is_told_who_may_be_meant() {
+    let project = filled();
+    insta::assert_snapshot!(project.run(["eval", "show", "helo"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "history", "nothing_like_it"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "show", "short", "--version", "7"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "helo", "--stored"]).filtered(), @"");
+}
+
+#[test]
+fn only_what_is_missing_is_judged() {
+    let project = filled();
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
+    // All of it again: there is nothing to do.
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
+    // A trace is new, and one is another than before.
+    put(&project, &[new_trace("d", "hello again"), new_trace("b", "hello")]);
+    let output = project.run(["eval", "run", "hello", "--stored", "--format", "jsonl"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let rows: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: Vec<(&Value, &Value, &Value)> =
+        rows.iter().map(|row| (&row["trace_id"], &row["result"], &row["eval_version"])).collect();
+    assert_eq!(said, [(&json!("b"), &json!(true), &json!(1)), (&json!("d"), &json!(true), &json!(1))]);
+    let kept = executions(&store_of(&project), "eval_hello", 1);
+    assert_eq!(kept.iter().map(|row| row.trace_id.as_str()).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    let ids: Vec<Value> =
+        kept.iter().filter(|row| ["b", "d"].contains(&row.trace_id.as_str())).map(|row| json!(row.id)).collect();
+    assert_eq!(rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>(), ids);
+}
+
+#[test]
+fn a_new_version_judges_everything_and_an_old_one_can_be_asked_for() {
+    let project = filled();
+    assert_eq!(project.run(["eval", "run", "hello", "--stored"]).code, Some(1));
+    project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "True"));
+    assert_eq!(project.run(["eval", "add", "hello"]).code, Some(0));
+    let output = project.run(["eval", "run", "eval_hello", "--stored", "--format", "json"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let summary = &report["summary"];
+    assert_eq!(summary["judged"], 3);
+    assert_eq!(summary["evals"][0]["eval_version"], 2);
+    assert_eq!(report["executions"].as_array().unwrap().len(), 3);
+    let schema: Value = serde_json::from_str(&project.run(["schema", "eval-run-stored"]).stdout).unwrap();
+    assert!(jsonschema::is_valid(&schema, &report));
+    let again = project.run(["eval", "run", "hello", "--stored", "--version", "1", "--force"]);
+    assert_eq!(again.code, Some(1), "{}", again.both());
+    let history: Value =
+        serde_json::from_str(&project.run(["eval", "history", "hello", "--format", "json"]).stdout).unwrap();
+    let counts: Vec<(&Value, &Value)> =
+        history["versions"].as_array().unwrap().iter().map(|past| (&past["passed"], &past["failed"])).collect();
+    assert_eq!(counts, [(&json!(3), &json!(0)), (&json!(2), &json!(1))]);
+}
+
+#[test]
+fn errors_are_kept_as_errors() {
+    let project = prepared().file("broken.py", "def eval_broken(trace):\n    return trace['nothing']\n");
+    put(&project, &[new_trace("a", "hello")]);
+    assert_eq!(project.run(["eval", "add", "broken.py"]).code, Some(0));
+    let output = project.run(["eval", "run", "broken", "--stored"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    let kept = executions(&store_of(&project), "eval_broken", 1).remove(0);
+    assert_eq!((kept.result, kept.error_kind.map(|kind| kind.name())), (None, Some("exception")));
+    assert_eq!(kept.trace_hash, new_trace("a", "hello").head.hash);
+    assert!(kept.guest_hash.is_some());
+    // It is judged; only --force judges it again.
+    assert_eq!(project.run(["eval", "run", "broken", "--stored"]).code, Some(0));
+}
+
+#[test]
+fn traces_are_chosen_by_filters() {
+    let project = filled();
+    let output = project.run(["eval", "run", "hello", "--stored", "--search", "bye"]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    assert_eq!(executions(&store_of(&project), "eval_hello", 1).len(), 1);
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored", "--search", "nobody says this"]).filtered(), @"");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let project = prepared().file("evals/functions/hello.py", HELLO).file("t.jsonl", "{}\n");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "evals/functions/hello.py", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--search", "x"]).filtered(), @"");
+    assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--stored"]).code, Some(2));
+    assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--force"]).code, Some(2));
+    assert_eq!(project.run(["eval", "add"]).code, Some(0));
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"");
+    project.write("evals/functions/short.py", SHORT);
+    assert_eq!(project.run(["eval", "add"]).code, Some(0));
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored", "--version", "1"]).filtered(), @"");
+}
+
+#[test]
+fn a_store_that_is_none_is_an_error() {
+    let project = project()
+        .file("evals/functions/hello.py", HELLO)
+        .file("broken.db", "no database, but longer than its head".repeat(20));
+    let output = project.run(["eval", "add", "--store", "broken.db"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stderr.contains("broken.db"), "{}", output.stderr);
+    assert_eq!(std::fs::read(project.path().join("broken.db")).unwrap()[..11], *b"no database");
+    assert!(!Path::new(&project.path().join(".karat")).exists());
+}

@@ -1,0 +1,161 @@
+//! `karat run` keeps its run, the tries of its cases and their traces in the store.
+
+use karat_core::port::{RunStore, TraceStore};
+use karat_core::result::Outcome;
+use karat_core::stored::{StoredCase, StoredRun, TraceFilter, TraceListed};
+use karat_store::Location;
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+#[cfg(unix)]
+use sqlx::{Connection as _, SqliteConnection};
+
+use crate::eval_stored::{store_of, with_store};
+use crate::support::{case, ok_case, only_result, project, script};
+
+fn runs(location: &Location) -> Vec<StoredRun> {
+    with_store(location, async |store| store.runs(100).await.unwrap())
+}
+
+fn cases(location: &Location, run_id: &str) -> Vec<StoredCase> {
+    with_store(location, async |store| store.cases_of_run(run_id).await.unwrap())
+}
+
+fn traces(location: &Location) -> Vec<TraceListed> {
+    with_store(location, async |store| store.list_traces(&TraceFilter::default()).await.unwrap())
+}
+
+fn document(location: &Location, id: &str) -> Value {
+    let trace = with_store(location, async |store| store.trace(id).await.unwrap().unwrap());
+    serde_json::from_str(&trace.document).unwrap()
+}
+
+fn weather() -> TempProject {
+    project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("agent.json", script(&[("one", "ok: one"), ("two", "no")]))
+        .file(
+            "evals/x.golden.json",
+            json!([ok_case("gs-x-001", "one"), ok_case("gs-x-002", "two"), ok_case("gs-x-003", "nobody answers this")]),
+        )
+}
+
+#[test]
+fn a_run_its_tries_and_their_traces_are_kept() {
+    let project = weather();
+    let output = project.run(["run"]);
+    let result = only_result(&project, "evals/results");
+    let store = store_of(&project);
+    let [run] = &runs(&store)[..] else { panic!("one run") };
+    assert_eq!(json!(run.run_id), result["runId"], "{}", output.both());
+    assert_eq!((run.suites, run.cases, run.passed, run.failed, run.errored), (1, 3, 1, 1, 1));
+    assert!(run.ended_at.is_some() && !run.interrupted);
+    let kept = cases(&store, &run.run_id);
+    let outcomes: Vec<(&str, Outcome, bool)> =
+        kept.iter().map(|case| (case.case_id.as_str(), case.outcome, case.trace_id.is_some())).collect();
+    assert_eq!(
+        outcomes,
+        [
+            ("gs-x-001", Outcome::Passed, true),
+            ("gs-x-002", Outcome::Failed, true),
+            ("gs-x-003", Outcome::Errored, false)
+        ]
+    );
+    assert_eq!((kept[0].eval_file.as_str(), kept[0].trial), ("evals/x.golden.json", 1));
+    let id = format!("{}:1:gs-x-001:1", run.run_id);
+    assert_eq!(kept[0].trace_id.as_deref(), Some(id.as_str()));
+    let document = document(&store, &id);
+    assert_eq!(document["steps"][0]["input"]["message"], "one");
+    assert_eq!(document["steps"][0]["output"]["response"], "ok: one");
+    assert_eq!(document["metadata"]["case_id"], "gs-x-001");
+    let listed = traces(&store);
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().all(|trace| trace.source == "run" && trace.head.name.is_some()));
+    assert!(project.path().join(".karat/.gitignore").exists());
+}
+
+#[test]
+fn each_try_has_a_trace() {
+    let project = weather();
+    project.run(["run", "--id", "gs-x-001", "--trials", "3"]);
+    let store = store_of(&project);
+    let run = runs(&store).remove(0);
+    let trials: Vec<u64> = cases(&store, &run.run_id).iter().map(|case| case.trial).collect();
+    assert_eq!(trials, [1, 2, 3]);
+    assert_eq!((traces(&store).len(), run.cases), (3, 1));
+}
+
+#[test]
+fn agents_do_not_take_each_others_place() {
+    let project = weather().file("other.json", script(&[("one", "ok: other")]));
+    project.run(["run", "--id", "gs-x-001", "--matrix", "scripted:agent.json,scripted:other.json"]);
+    let store = store_of(&project);
+    let run = runs(&store).remove(0);
+    assert_eq!((run.agents.len(), run.suites, traces(&store).len()), (2, 2, 2));
+    let kept = cases(&store, &run.run_id);
+    assert_ne!(kept[0].agent, kept[1].agent);
+}
+
+#[test]
+fn nothing_is_kept_where_nobody_wants_it() {
+    let project = weather();
+    project.run(["run", "--no-store"]);
+    assert!(!project.path().join(".karat").exists());
+}
+
+#[test]
+fn secrets_reach_no_trace() {
+    let secret = "hunter2hunter2";
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file(".env", format!("WEATHER_API_KEY={secret}\n"))
+        .file("agent.json", script(&[(&format!("is it {secret}?"), &format!("ok, it is {secret}"))]))
+        .file(
+            "evals/x.golden.json",
+            json!([case("gs-x-001", &format!("is it {secret}?"), json!({"responseContains": ["ok"]}))]),
+        );
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let store = store_of(&project);
+    let listed = traces(&store);
+    let text = with_store(&store, async |store| store.trace(&listed[0].head.trace_id).await.unwrap().unwrap().document);
+    assert!(text.contains("ok, it is") && !text.contains(secret), "{text}");
+    let bytes = std::fs::read(project.path().join(".karat/karat.db")).unwrap();
+    assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()));
+}
+
+#[test]
+fn a_store_that_takes_nothing_is_found_before_anybody_is_asked() {
+    let project = weather().file("store/readme", "");
+    let output = project.run(["run", "--store", "store"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stderr.contains("--no-store"), "{}", output.stderr);
+    assert_eq!(project.files_in("evals/results", ".json").len(), 0);
+    assert_eq!(project.run(["run", "--store", "store", "--no-store"]).code, project.run(["run"]).code);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_breaks_meanwhile_costs_no_result() {
+    let project = weather()
+        .file("agent.sh", "cat >/dev/null\nwhile [ ! -e go ]; do sleep 0.05; done\necho '{\"response\": \"ok\"}'\n");
+    let arguments = ["run", "--id", "gs-x-001", "--agent-endpoint", "command:sh agent.sh"];
+    let running = project.command(arguments).start();
+    let file = project.path().join(".karat/karat.db");
+    while !file.exists() || runs(&store_of(&project)).is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
+        let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+        sqlx::raw_sql("drop table run_cases").execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    });
+    project.write("go", "");
+    let output = running.wait().expect("it ends");
+    let result = only_result(&project, "evals/results");
+    assert_eq!(result["summary"]["passed"], 1, "{}", output.both());
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stderr.contains("error: the run is not whole in the store: "), "{}", output.stderr);
+    assert!(!output.stderr.contains("1 result file in"), "{}", output.stderr);
+}

@@ -1,0 +1,118 @@
+//! The evals in the store, for a person.
+
+use std::fmt::Write as _;
+
+use karat_core::line_change::LineChange;
+use karat_core::stored::{EvalHistory, EvalList, EvalShown, EvalSummary, EvalsAdded, VersionCounts};
+
+use crate::console::{ConsoleSettings, Verbosity};
+use crate::terminal_text::{cut, harmless, pad, printable, width, wrap};
+use crate::tools::counted;
+
+/// What the columns beside the names take.
+const NUMBERS: usize = 2 + 7 + 2 + 16 + 3 * 9;
+
+/// How times are shown: to the minute, in UTC.
+const TIME: &str = "%Y-%m-%d %H:%M";
+
+/// Says of each function which version it is now.
+pub fn evals_added_text(report: &EvalsAdded, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
+    if settings.verbosity == Verbosity::Quiet {
+        return out;
+    }
+    let sign = settings.palette.good(settings.symbols.passed);
+    for eval in &report.evals {
+        let name = printable(&eval.eval_id);
+        let _ = if eval.added {
+            writeln!(out, "{sign} {name}: version {} added, from {}", eval.version, printable(&eval.file))
+        } else {
+            writeln!(out, "{sign} {name}: unchanged, version {}", eval.version)
+        };
+    }
+    out
+}
+
+/// Lays out all evals with what their newest versions said.
+pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
+    if list.evals.is_empty() {
+        return out;
+    }
+    let names = list.evals.iter().map(|eval| width(&printable(&eval.eval_id))).max().unwrap_or(0);
+    let room = names.clamp("eval".len(), settings.columns.saturating_sub(NUMBERS).max(20));
+    let head = format!("{}  version  {:16}   passed   failed  errored", pad("eval", room), "added (UTC)");
+    let _ = writeln!(out, "{}", settings.palette.dim(head));
+    for eval in &list.evals {
+        let EvalSummary { newest_version, updated_at, passed, failed, errored, .. } = eval;
+        let name = printable(&eval.eval_id);
+        let name = pad(&cut(&name, room, settings.symbols.ellipsis), room);
+        let time = updated_at.strftime(TIME);
+        let _ = writeln!(out, "{name}  {newest_version:>7}  {time}{passed:>9}{failed:>9}{errored:>9}");
+    }
+    let _ = writeln!(out, "\n{}", counted(list.evals.len(), "eval"));
+    out
+}
+
+/// Lays out one version: what is known of it, what all versions said, and its code.
+pub fn eval_shown_text(eval: &EvalShown, settings: ConsoleSettings) -> String {
+    let shown = &eval.shown;
+    let title = format!("{}, version {} of {}", printable(&shown.eval_id), shown.version, eval.newest_version);
+    let mut out = format!("{}\n", settings.palette.bold(title));
+    labelled("added", &format!("{} UTC", shown.created_at.strftime(TIME)), settings, &mut out);
+    if let Some(note) = &shown.note {
+        labelled("note", &printable(note), settings, &mut out);
+    }
+    labelled("code", &printable(&shown.code_hash), settings, &mut out);
+    labelled("python", &printable(&shown.guest_hash), settings, &mut out);
+    for (index, counts) in eval.verdicts.iter().rev().enumerate() {
+        let label = if index == 0 { "verdicts" } else { "" };
+        labelled(label, &format!("version {}: {}", counts.version, said(counts)), settings, &mut out);
+    }
+    let _ = writeln!(out, "\n{}", harmless(shown.code.trim_end()));
+    out
+}
+
+/// Lays out all versions, the newest first.
+pub fn eval_history_text(history: &EvalHistory, settings: ConsoleSettings) -> String {
+    let palette = settings.palette;
+    let title = format!("{}: {}", printable(&history.eval_id), counted(history.versions.len(), "version"));
+    let mut out = format!("{}\n", palette.bold(title));
+    for past in &history.versions {
+        let time = past.created_at.strftime(TIME);
+        let line = format!("version {}, {time} UTC, {}", past.counts.version, changed(past.lines));
+        let _ = writeln!(out, "\n{line}");
+        for line in past.note.iter().flat_map(|note| wrap(&printable(note), settings.columns.saturating_sub(2).max(20)))
+        {
+            let _ = writeln!(out, "  {line}");
+        }
+        let _ = writeln!(out, "  {}", palette.dim(said(&past.counts)));
+    }
+    out
+}
+
+fn labelled(label: &str, text: &str, settings: ConsoleSettings, out: &mut String) {
+    for (index, line) in wrap(text, settings.columns.saturating_sub(12).max(20)).iter().enumerate() {
+        let _ = writeln!(out, "  {:<8}  {line}", if index == 0 { label } else { "" });
+    }
+}
+
+fn changed(lines: LineChange) -> String {
+    match (lines.added, lines.removed) {
+        (0, 0) => "the same lines".to_owned(),
+        (1, 0) => "+1 line".to_owned(),
+        (added, 0) => format!("+{added} lines"),
+        (0, 1) => "-1 line".to_owned(),
+        (0, removed) => format!("-{removed} lines"),
+        (added, removed) => format!("+{added} -{removed} lines"),
+    }
+}
+
+fn said(counts: &VersionCounts) -> String {
+    let VersionCounts { passed, failed, errored, .. } = counts;
+    match errored {
+        0 if passed + failed == 0 => "judged nothing yet".to_owned(),
+        0 => format!("{passed} passed, {failed} failed"),
+        _ => format!("{passed} passed, {failed} failed, {errored} errored"),
+    }
+}

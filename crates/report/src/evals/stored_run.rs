@@ -1,0 +1,112 @@
+//! The summary of `karat eval run --stored`.
+
+use std::fmt::Write as _;
+
+use karat_core::stored::{StoredEvalRunSummary, StoredEvalSummary};
+
+use super::run::{speed, tracebacks_hint, write_function};
+use super::whole;
+use crate::console::{ConsoleSettings, Verbosity};
+use crate::terminal_text::printable;
+use crate::tools::counted;
+
+/// Lays out what each eval said now, and how much was judged before.
+pub fn stored_eval_run_text(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
+    let is_quiet = settings.verbosity == Verbosity::Quiet;
+    for eval in &summary.evals {
+        let all_passed = eval.now.failed + eval.now.errored == 0;
+        if !(is_quiet && all_passed) {
+            write_eval(eval, settings, &mut out);
+            out.push('\n');
+        }
+    }
+    let _ = writeln!(out, "{}", total(summary, settings));
+    out
+}
+
+fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut String) {
+    let title = format!("{}, version {}", printable(&eval.now.eval_id), eval.eval_version);
+    if eval.now.passed + eval.now.failed + eval.now.errored > 0 {
+        write_function(&title, &eval.now, settings, out);
+    } else {
+        let _ = writeln!(out, "{}\n  nothing was judged now", settings.palette.bold(title));
+    }
+    if eval.judged_before > 0 {
+        let before = format!("{} judged before", counted(whole(eval.judged_before), "trace"));
+        let _ = writeln!(out, "  {}", settings.palette.dim(before));
+    }
+}
+
+fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
+    let (palette, is_quiet) = (settings.palette, settings.verbosity == Verbosity::Quiet);
+    let meant = format!("{}, {}", counted(whole(summary.traces), "trace"), counted(summary.evals.len(), "eval"));
+    let StoredEvalRunSummary { passed, failed, errored, .. } = summary;
+    let errors = if *errored > 0 { format!(", {errored} errored") } else { String::new() };
+    let counts = format!("{meant}: {passed} passed, {failed} failed{errors}");
+    let mut text = match (failed, errored) {
+        _ if summary.judged == 0 => format!("{meant}: nothing was judged now"),
+        (_, 1..) => palette.broken(counts),
+        (1.., _) => palette.bad(counts),
+        _ => palette.good(counts),
+    };
+    if summary.judged_before > 0 {
+        let _ = write!(text, "\n{} judged before, and not again", verdicts(summary.judged_before));
+    }
+    if !is_quiet && summary.judged > 0 {
+        let _ = write!(text, "\n{}", palette.dim(speed(summary.judged, summary.elapsed_ms)));
+    }
+    if !is_quiet && let Some(hint) = tracebacks_hint(summary.evals.iter().map(|eval| &eval.now)) {
+        let _ = write!(text, "\n{}", palette.dim(hint));
+    }
+    if summary.interrupted {
+        text.push_str("\ninterrupted: what was judged is kept, and the same command goes on with the rest");
+    }
+    text
+}
+
+fn verdicts(count: u64) -> String {
+    if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_core::judgement::FunctionSummary;
+
+    use super::*;
+    use crate::style::{Palette, Symbols};
+    use crate::terminal_text::width;
+
+    fn settings() -> ConsoleSettings {
+        let palette = Palette { color: false };
+        ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal }
+    }
+
+    #[test]
+    fn what_was_judged_before_stands_apart() {
+        let function = |name: &str, passed, failed| FunctionSummary {
+            eval_id: name.to_owned(),
+            code_hash: String::new(),
+            passed,
+            failed,
+            errored: 0,
+            fails: Vec::new(),
+            other_fails: 0,
+            errors: Vec::new(),
+            p50_ms: None,
+            p99_ms: None,
+        };
+        let mut summary = StoredEvalRunSummary::new(8);
+        summary.evals.push(StoredEvalSummary { eval_version: 2, judged_before: 5, now: function("eval_a", 2, 1) });
+        summary.evals.push(StoredEvalSummary {
+            eval_version: 1,
+            judged_before: 8,
+            now: function("eval_\u{1b}b", 0, 0),
+        });
+        (summary.judged, summary.judged_before, summary.passed, summary.failed) = (3, 13, 2, 1);
+        (summary.interrupted, summary.elapsed_ms) = (true, 1000);
+        let text = stored_eval_run_text(&summary, settings());
+        insta::assert_snapshot!(text, @"");
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+    }
+}

@@ -1,0 +1,290 @@
+//! The ways in which exporters write the same spans.
+
+use karat_traces::{TraceParts, assemble, jaeger, otlp};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Inner;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::span::Event;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status, TracesData};
+use prost::Message as _;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+fn only(read: otlp::SpansRead) -> TraceParts {
+    assert_eq!(read.refused, []);
+    assert_eq!(read.traces.len(), 1, "{read:?}");
+    read.traces.into_iter().next().expect("one trace")
+}
+
+/// One span as the specification writes it.
+fn specified() -> Value {
+    json!({"resourceSpans": [{
+        "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+        "scopeSpans": [{"scope": {"name": "lib"}, "spans": [{
+            "traceId": TRACE, "spanId": "00f067aa0ba902b7", "parentSpanId": "", "name": "chat", "kind": 3,
+            "startTimeUnixNano": "1771237534567093000", "endTimeUnixNano": "1771237535567093000",
+            "attributes": [
+                {"key": "text", "value": {"stringValue": "a"}}, {"key": "count", "value": {"intValue": "7"}},
+                {"key": "share", "value": {"doubleValue": 0.5}}, {"key": "yes", "value": {"boolValue": true}},
+                {"key": "list", "value": {"arrayValue": {"values": [{"stringValue": "b"}, {"intValue": "8"}]}}},
+                {"key": "map", "value": {"kvlistValue": {"values": [{"key": "c", "value": {"stringValue": "d"}}]}}},
+                {"key": "none", "value": {}},
+            ],
+            "events": [{"timeUnixNano": "1771237534567093000", "name": "exception", "attributes": [{"key": "exception.message", "value": {"stringValue": "no"}}]}],
+            "status": {"code": 2, "message": "failed"},
+        }]}],
+    }]})
+}
+
+fn with(change: impl FnOnce(&mut Value)) -> Value {
+    let mut value = specified();
+    change(&mut value);
+    value
+}
+
+fn first_span(value: &mut Value) -> &mut Value {
+    &mut value["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+}
+
+fn renamed(value: &Value, names: &[(&str, &str)]) -> Value {
+    let mut text = value.to_string();
+    for (from, to) in names {
+        text = text.replace(&format!("\"{from}\":"), &format!("\"{to}\":"));
+    }
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[rstest]
+#[case::snake_case(renamed(&specified(), &[
+    ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"), ("traceId", "trace_id"), ("spanId", "span_id"),
+    ("parentSpanId", "parent_span_id"), ("startTimeUnixNano", "start_time_unix_nano"), ("endTimeUnixNano", "end_time_unix_nano"),
+    ("timeUnixNano", "time_unix_nano"), ("stringValue", "string_value"), ("intValue", "int_value"), ("doubleValue", "double_value"),
+    ("boolValue", "bool_value"), ("arrayValue", "array_value"), ("kvlistValue", "kvlist_value"),
+]))]
+#[case::tempo(renamed(&specified(), &[("resourceSpans", "batches"), ("scopeSpans", "instrumentationLibrarySpans"), ("scope", "instrumentationLibrary")]))]
+#[case::tempo_in_a_wrapper(json!({"trace": renamed(&specified(), &[("resourceSpans", "batches")])}))]
+#[case::a_list_of_exports(json!([specified()]))]
+#[case::one_resource(specified()["resourceSpans"][0].clone())]
+#[case::ids_in_capitals(with(|value| first_span(value)["traceId"] = json!(TRACE.to_uppercase())))]
+#[case::ids_in_base64(with(|value| {
+    first_span(value)["traceId"] = json!("S/kvNXezTaajzpKdDg5HNg==");
+    first_span(value)["spanId"] = json!("APBnqgupArc=");
+}))]
+#[case::times_as_numbers(with(|value| {
+    first_span(value)["startTimeUnixNano"] = json!(1_771_237_534_567_093_000_u64);
+    first_span(value)["endTimeUnixNano"] = json!(1_771_237_535_567_093_000_u64);
+}))]
+#[case::enums_by_name(with(|value| {
+    first_span(value)["kind"] = json!("SPAN_KIND_CLIENT");
+    first_span(value)["status"]["code"] = json!("STATUS_CODE_ERROR");
+}))]
+#[case::whole_numbers_as_numbers(with(|value| first_span(value)["attributes"][1]["value"]["intValue"] = json!(7)))]
+#[case::no_parent_as_zeros(with(|value| first_span(value)["parentSpanId"] = json!("0000000000000000")))]
+fn json_in_all_its_ways_gives_the_same_spans(#[case] value: Value) {
+    let expected = only(otlp::read_value(specified()).unwrap());
+    assert_eq!(only(otlp::read_json(value.to_string().as_bytes()).unwrap()), expected);
+    let span = &expected.spans["00f067aa0ba902b7"];
+    assert_eq!(
+        Value::Object(span.attributes.clone()),
+        json!({"text": "a", "count": 7, "share": 0.5, "yes": true, "list": ["b", 8], "map": {"c": "d"}, "none": {}})
+    );
+    assert_eq!(span.error.as_deref(), Some("failed"));
+    assert_eq!(span.parent, None);
+    assert_eq!(span.scope.as_deref(), Some("lib"));
+    assert_eq!(Value::Object(span.resource.clone()), json!({"service.name": "shop"}));
+}
+
+/// What Python's console exporter prints.
+#[test]
+fn a_span_by_itself_is_read() {
+    let value = json!({
+        "name": "chat", "context": {"trace_id": format!("0x{TRACE}"), "span_id": "0x00f067aa0ba902b7", "trace_state": "[]"},
+        "kind": "SpanKind.CLIENT", "parent_id": null, "start_time": "2026-02-16T10:25:34.567093Z", "end_time": "2026-02-16T10:25:35.567093Z",
+        "status": {"status_code": "ERROR", "description": "failed"}, "attributes": {"count": 7}, "events": [], "links": [],
+        "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""},
+    });
+    let parts = only(otlp::read_value(value).unwrap());
+    let span = &parts.spans["00f067aa0ba902b7"];
+    assert_eq!(parts.trace_id, TRACE);
+    assert_eq!((span.error.as_deref(), span.attributes["count"].as_u64()), (Some("failed"), Some(7)));
+    assert_eq!(span.start.unwrap().to_string(), "2026-02-16T10:25:34.567093Z");
+    assert_eq!(Value::Object(span.resource.clone()), json!({"service.name": "shop"}));
+}
+
+#[rstest]
+#[case::no_object(json!(3), "a number, not an object")]
+#[case::no_trace(json!({"spanId": "a1"}), "`traceId` is missing")]
+#[case::zeros(json!({"traceId": "00000000000000000000000000000000", "spanId": "a1"}), "`traceId` is missing")]
+#[case::no_span(json!({"traceId": TRACE}), "`spanId` is missing")]
+#[case::id_of_another_kind(json!({"traceId": 7, "spanId": "a1"}), "`traceId` is a number, not a text")]
+#[case::no_time(json!({"traceId": TRACE, "spanId": "a1", "startTimeUnixNano": "soon"}), "`startTimeUnixNano` is no time: \"soon\"")]
+#[case::no_attributes(json!({"traceId": TRACE, "spanId": "a1", "attributes": "x"}), "`attributes` is a text, not a list")]
+#[case::no_key(json!({"traceId": TRACE, "spanId": "a1", "attributes": [{"value": {}}]}), "an attribute has no `key`")]
+#[case::no_events(json!({"traceId": TRACE, "spanId": "a1", "events": 7}), "`events` is a number, not a list")]
+fn a_broken_span_is_refused_by_itself(#[case] broken: Value, #[case] message: &str) {
+    let mut value = specified();
+    value["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array_mut().unwrap().push(broken);
+    let read = otlp::read_value(value).unwrap();
+    assert_eq!(read.traces.len(), 1);
+    let refused: Vec<_> = read.refused.iter().map(|one| (one.place.as_str(), one.message.as_str())).collect();
+    assert_eq!(refused, [("resourceSpans[0].scopeSpans[0].spans[1]", message)]);
+}
+
+#[rstest]
+#[case("", "not JSON: EOF while parsing a value at line 1 column 0")]
+#[case("{", "not JSON: EOF while parsing an object at line 1 column 1")]
+#[case("7", "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`")]
+#[case(r#"{"messages": []}"#, "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`")]
+fn what_is_no_export_says_so(#[case] text: &str, #[case] message: &str) {
+    assert_eq!(otlp::read_json(text.as_bytes()).unwrap_err().to_string(), message);
+}
+
+#[test]
+fn an_empty_export_is_one() {
+    for text in ["{}", r#"{"resourceSpans": []}"#, r#"{"resourceLogs": []}"#, "[]"] {
+        assert_eq!(otlp::read_json(text.as_bytes()).unwrap(), otlp::SpansRead::default());
+    }
+}
+
+fn pair(key: &str, value: Inner) -> KeyValue {
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+}
+
+fn sent() -> ExportTraceServiceRequest {
+    let text = |text: &str| Inner::StringValue(text.to_owned());
+    let any = |value| AnyValue { value: Some(value) };
+    let list = ArrayValue { values: vec![any(text("b")), any(Inner::IntValue(8))] };
+    let map = KeyValueList { values: vec![pair("c", text("d"))] };
+    let span = Span {
+        trace_id: (0..16).map(|at| u8::from_str_radix(&TRACE[at * 2..at * 2 + 2], 16).expect("hexadecimal")).collect(),
+        span_id: vec![0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7],
+        name: "chat".to_owned(),
+        start_time_unix_nano: 1_771_237_534_567_093_000,
+        end_time_unix_nano: 1_771_237_535_567_093_000,
+        attributes: vec![
+            pair("text", text("a")),
+            pair("count", Inner::IntValue(7)),
+            pair("share", Inner::DoubleValue(0.5)),
+            pair("yes", Inner::BoolValue(true)),
+            pair("list", Inner::ArrayValue(list)),
+            pair("map", Inner::KvlistValue(map)),
+            pair("none", Inner::KvlistValue(KeyValueList::default())),
+        ],
+        events: vec![Event {
+            time_unix_nano: 1_771_237_534_567_093_000,
+            name: "exception".to_owned(),
+            attributes: vec![pair("exception.message", text("no"))],
+            ..Event::default()
+        }],
+        status: Some(Status { message: "failed".to_owned(), code: 2 }),
+        ..Span::default()
+    };
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            resource: Some(Resource { attributes: vec![pair("service.name", text("shop"))], ..Resource::default() }),
+            scope_spans: vec![ScopeSpans {
+                scope: Some(InstrumentationScope { name: "lib".to_owned(), ..InstrumentationScope::default() }),
+                spans: vec![span],
+                ..ScopeSpans::default()
+            }],
+            ..ResourceSpans::default()
+        }],
+    }
+}
+
+#[test]
+fn protobuf_gives_the_same_spans_as_json() {
+    let expected = only(otlp::read_value(specified()).unwrap());
+    assert_eq!(only(otlp::read_protobuf(&sent().encode_to_vec()).unwrap()), expected);
+    let file = TracesData { resource_spans: sent().resource_spans };
+    assert_eq!(only(otlp::read_protobuf(&file.encode_to_vec()).unwrap()), expected);
+}
+
+#[test]
+fn a_broken_span_in_protobuf_is_refused_by_itself() {
+    let mut request = sent();
+    let spans = &mut request.resource_spans[0].scope_spans[0].spans;
+    spans.push(Span { span_id: vec![1], ..Span::default() });
+    let read = otlp::read_protobuf(&request.encode_to_vec()).unwrap();
+    assert_eq!(read.traces.len(), 1);
+    assert_eq!(read.refused[0].place, "resourceSpans[0].scopeSpans[0].spans[1]");
+    assert_eq!(read.refused[0].message, "`traceId` is missing");
+}
+
+#[test]
+fn log_records_are_read_from_both_encodings() {
+    let record = LogRecord {
+        time_unix_nano: 1_771_237_534_000_000_000,
+        body: Some(AnyValue { value: Some(Inner::StringValue("hello".to_owned())) }),
+        attributes: vec![pair("event.name", Inner::StringValue("gen_ai.choice".to_owned()))],
+        trace_id: vec![0x4b; 16],
+        span_id: vec![0xf0; 8],
+        ..LogRecord::default()
+    };
+    let of_no_trace = LogRecord { trace_id: Vec::new(), ..record.clone() };
+    let scope_logs = vec![ScopeLogs { log_records: vec![record.clone(), of_no_trace, record], ..ScopeLogs::default() }];
+    let request =
+        ExportLogsServiceRequest { resource_logs: vec![ResourceLogs { scope_logs, ..ResourceLogs::default() }] };
+    let parts = only(otlp::read_protobuf(&request.encode_to_vec()).unwrap());
+    assert_eq!(parts.logs.len(), 1, "the same record counts once");
+    assert_eq!((parts.logs[0].event.name.as_str(), &parts.logs[0].body), ("gen_ai.choice", &json!("hello")));
+
+    let value = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [
+        {"timeUnixNano": "1771237534000000000", "traceId": "4b".repeat(16), "spanId": "f0".repeat(8), "body": {"stringValue": "hello"},
+         "attributes": [{"key": "event.name", "value": {"stringValue": "gen_ai.choice"}}]},
+        {"body": {"stringValue": "of no trace"}},
+    ]}]}]});
+    assert_eq!(only(otlp::read_value(value).unwrap()), parts);
+}
+
+#[test]
+fn bytes_that_are_no_protobuf_say_so() {
+    let error = otlp::read_protobuf(b"hello, world").unwrap_err().to_string();
+    assert!(error.starts_with("not OpenTelemetry's protobuf: "), "{error}");
+}
+
+#[test]
+fn jaeger_writes_the_same_in_its_own_way() {
+    let value = json!({"data": [{
+        "traceID": TRACE,
+        "processes": {"p1": {"serviceName": "shop", "tags": [{"key": "zone", "type": "string", "value": "a"}]}},
+        "spans": [
+            {"traceID": TRACE, "spanID": "f067aa0ba902b7", "operationName": "POST", "references": [], "startTime": 1_771_237_534_567_093_u64,
+             "duration": 2000, "tags": [], "logs": [], "processID": "p1"},
+            {"traceID": TRACE, "spanID": "a1", "operationName": "chat", "startTime": 1_771_237_534_567_093_u64, "duration": 1000,
+             "references": [{"refType": "FOLLOWS_FROM", "traceID": TRACE, "spanID": "ff"}, {"refType": "CHILD_OF", "traceID": TRACE, "spanID": "f067aa0ba902b7"}],
+             "tags": [
+                {"key": "count", "type": "int64", "value": "7"}, {"key": "yes", "type": "bool", "value": true},
+                {"key": "otel.status_code", "type": "string", "value": "ERROR"}, {"key": "otel.status_description", "type": "string", "value": "failed"},
+                {"key": "error", "type": "bool", "value": true}, {"key": "otel.scope.name", "type": "string", "value": "lib"},
+             ],
+             "logs": [{"timestamp": 1_771_237_534_567_500_u64, "fields": [{"key": "event", "type": "string", "value": "exception"}, {"key": "exception.message", "type": "string", "value": "no"}]}],
+             "processID": "p1"},
+            {"spanID": ""}, 7,
+        ],
+    }], "total": 0});
+    let read = jaeger::read_json(value.to_string().as_bytes()).unwrap();
+    let refused: Vec<_> = read.refused.iter().map(|one| format!("{}: {}", one.place, one.message)).collect();
+    assert_eq!(refused, ["data[0].spans[2]: `spanID` is missing", "data[0].spans[3]: a span is not an object"]);
+    let parts = &read.traces[0];
+    assert_eq!((parts.source.as_str(), parts.trace_id.as_str()), ("jaeger", TRACE));
+    let span = &parts.spans["00000000000000a1"];
+    assert_eq!(span.parent.as_deref(), Some("00f067aa0ba902b7"));
+    assert_eq!(span.start.unwrap().to_string(), "2026-02-16T10:25:34.567093Z");
+    assert_eq!(span.end.unwrap().to_string(), "2026-02-16T10:25:34.568093Z");
+    assert_eq!((span.error.as_deref(), span.scope.as_deref()), (Some("failed"), Some("lib")));
+    assert_eq!(Value::Object(span.attributes.clone()), json!({"count": 7, "yes": true}));
+    assert_eq!(span.events[0].name, "exception");
+    assert_eq!(Value::Object(span.resource.clone()), json!({"zone": "a", "service.name": "shop"}));
+    assert_eq!(assemble(parts).document.name.as_deref(), Some("POST"));
+}
+
+#[test]
+fn what_is_no_jaeger_export_says_so() {
+    assert_eq!(jaeger::read_json(b"{}").unwrap_err().to_string(), "no Jaeger export: neither `data` nor `spans`");
+}

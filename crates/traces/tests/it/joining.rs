@@ -1,0 +1,452 @@
+//! Which spans give which steps, and which tool belongs to which call. Among them the traps that other importers met.
+
+use karat_traces::{Role, Span, assemble};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::spans::{at, document, drawn, event, parts, span};
+
+#[expect(clippy::needless_pass_by_value, reason = "tables of values are easier to read without borrowing each")]
+fn chat(names: &str, second: i64, input: Value, output: Value) -> Span {
+    span(
+        names,
+        second,
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input, "gen_ai.output.messages": output}),
+    )
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn says(text: &str) -> Value {
+    json!([{"role": "assistant", "content": text}])
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "tables of values are easier to read without borrowing each")]
+fn calls(id: Option<&str>, name: &str, arguments: Value) -> Value {
+    let mut call = json!({"type": "tool_call", "name": name, "arguments": arguments});
+    if let Some(id) = id {
+        call["id"] = json!(id);
+    }
+    json!([{"role": "assistant", "parts": [call]}])
+}
+
+fn tool(names: &str, second: i64, name: &str, attributes: Value) -> Span {
+    let mut span = span(names, second, attributes);
+    span.attributes.insert("gen_ai.operation.name".to_owned(), json!("execute_tool"));
+    span.attributes.insert("gen_ai.tool.name".to_owned(), json!(name));
+    span
+}
+
+#[test]
+fn two_instrumentations_of_one_call_give_one_step() {
+    let input = json!([user("Hi")]);
+    let document = document([
+        span("agent", 0, json!({"gen_ai.operation.name": "invoke_agent"})),
+        span(
+            "framework/agent",
+            1,
+            json!({"openinference.span.kind": "LLM", "input.value": "Hi", "output.value": "Hello", "llm.token_count.prompt": 5}),
+        ),
+        span("between/framework", 1, json!({})),
+        span(
+            "provider/between",
+            1,
+            json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5, "gen_ai.input.messages": input, "gen_ai.output.messages": says("Hello")}),
+        ),
+    ]);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello");
+    assert_eq!(document.usage.and_then(|usage| usage.input_tokens), Some(5));
+}
+
+#[test]
+fn side_by_side_they_are_one_by_the_answers_id() {
+    let two = ["a", "b"].map(|name| {
+        let mut span = chat(name, 1, json!([user("Hi")]), says("Hello"));
+        span.attributes.insert("gen_ai.response.id".to_owned(), json!("resp-1"));
+        span
+    });
+    assert_eq!(document(two).steps.len(), 1);
+}
+
+#[test]
+fn a_model_around_several_calls_is_the_loop_around_them() {
+    let document = document([
+        chat("loop", 0, json!([user("Hi")]), says("Bye")),
+        chat("one/loop", 1, json!([user("Hi")]), says("Hello")),
+        chat("two/loop", 3, json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]), says("Bye")),
+    ]);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye");
+}
+
+#[test]
+fn requests_without_content_within_a_call_are_its_plumbing() {
+    let bare = |names: &str, second| span(names, second, json!({"gen_ai.operation.name": "chat"}));
+    let document =
+        document([chat("call", 0, json!([user("Hi")]), says("Hello")), bare("try 1/call", 1), bare("try 2/call", 2)]);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello");
+}
+
+#[test]
+fn an_agent_called_as_a_tool_has_steps_of_its_own() {
+    let document = document([
+        chat(
+            "main",
+            0,
+            json!([{"role": "system", "content": "Delegate."}, user("Hi")]),
+            calls(Some("c1"), "helper", json!({"q": "Hi"})),
+        ),
+        tool("tool/main", 1, "helper", json!({"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "done"})),
+        span("helper/tool", 1, json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"})),
+        chat("inner/helper", 2, json!([{"role": "system", "content": "Help."}, user("Hi")]), says("done")),
+        chat(
+            "last",
+            5,
+            json!([{"role": "system", "content": "Delegate."}, user("Hi"), {"role": "tool", "tool_call_id": "c1", "content": "done"}]),
+            says("Done."),
+        ),
+    ]);
+    assert_eq!(
+        drawn(&document),
+        "system: Delegate.\nuser: Hi\n> \n> call c1 helper({\"q\":\"Hi\"}) -> \"done\"\nsystem: Help.\nuser: Hi\n> done\ntool of c1: done\n> Done."
+    );
+    assert_eq!(document.steps[1].agent.as_deref(), Some("helper"));
+}
+
+#[test]
+fn steps_go_by_the_time_at_which_they_began() {
+    let document =
+        document([chat("b", 1, json!([user("one")]), says("1")), chat("a", 4, json!([user("two")]), says("2"))]);
+    assert_eq!(drawn(&document), "user: one\n> 1\nuser: two\n> 2");
+}
+
+#[test]
+fn without_ids_tools_are_joined_by_name_and_arguments() {
+    let weather = |city: &str| json!({"type": "tool_call", "name": "weather", "arguments": {"city": city}});
+    let asks = json!([{"role": "assistant", "parts": [weather("Ulm"), weather("Bonn")]}]);
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), asks),
+        tool(
+            "t1",
+            1,
+            "weather",
+            json!({"gen_ai.tool.call.arguments": {"city": "Bonn"}, "gen_ai.tool.call.result": "dry"}),
+        ),
+        tool(
+            "t2",
+            2,
+            "weather",
+            json!({"gen_ai.tool.call.arguments": {"city": "Ulm"}, "gen_ai.tool.call.result": "wet"}),
+        ),
+    ]);
+    assert_eq!(
+        drawn(&document),
+        "user: Rain?\n> \n> call weather({\"city\":\"Ulm\"}) -> \"wet\"\n> call weather({\"city\":\"Bonn\"}) -> \"dry\""
+    );
+}
+
+#[test]
+fn without_ids_and_spans_answers_are_joined_in_their_order() {
+    let weather = |city: &str| json!({"type": "tool_call", "name": "weather", "arguments": {"city": city}});
+    let asks = json!({"role": "assistant", "parts": [weather("Ulm"), weather("Bonn")]});
+    let answer = |text: &str| json!({"role": "tool", "content": text});
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), json!([asks])),
+        chat("two", 2, json!([user("Rain?"), asks, answer("wet"), answer("dry")]), says("In Ulm.")),
+    ]);
+    let results: Vec<_> = document.steps[0].tool_calls.iter().map(|call| call.result.clone()).collect();
+    assert_eq!(results, [json!("wet"), json!("dry")]);
+}
+
+#[test]
+fn a_tool_that_no_model_called_belongs_to_the_step_before_it() {
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), says("Let me see.")),
+        tool(
+            "t",
+            2,
+            "weather",
+            json!({"gen_ai.tool.call.id": "c9", "gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": "wet"}),
+        ),
+        chat("two", 4, json!([user("Rain?")]), says("Yes.")),
+    ]);
+    assert_eq!(drawn(&document), "user: Rain?\n> Let me see.\n> call c9 weather({}) -> \"wet\"\nuser: Rain?\n> Yes.");
+}
+
+#[test]
+fn one_call_told_by_a_span_by_the_answer_and_by_the_next_question_counts_once() {
+    let asks = calls(Some("c1"), "weather", json!({}));
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), asks.clone()),
+        tool("framework", 1, "weather", json!({"gen_ai.tool.call.id": "c1"})),
+        tool("client/framework", 1, "tools/call", json!({"gen_ai.tool.call.result": "raw"})),
+        tool("again", 1, "weather", json!({"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "wet"})),
+        chat(
+            "two",
+            3,
+            json!([user("Rain?"), asks[0], {"role": "tool", "tool_call_id": "c1", "content": "wet"}]),
+            says("Yes."),
+        ),
+    ]);
+    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.");
+}
+
+#[rstest]
+#[case::status(|span: &mut Span| span.error = Some("no such city".to_owned()), "no such city")]
+#[case::status_without_words(|span: &mut Span| span.error = Some(String::new()), "failed, without a message")]
+#[case::kind(|span: &mut Span| { span.attributes.insert("error.type".to_owned(), json!("timeout")); }, "timeout")]
+#[case::exception(
+    |span: &mut Span| span.events.push(event("exception", json!({"exception.type": "KeyError", "exception.message": "Ulm"}))),
+    "KeyError: Ulm"
+)]
+#[case::words_beside_the_status(
+    |span: &mut Span| {
+        span.error = Some(String::new());
+        span.events.push(event("exception", json!({"exception.message": "Ulm"})));
+    },
+    "Ulm"
+)]
+#[case::of_the_protocol(
+    |span: &mut Span| {
+        span.attributes.insert("gen_ai.tool.call.result".to_owned(), json!({"isError": true, "content": [{"type": "text", "text": "no"}]}));
+    },
+    "no"
+)]
+fn errors_are_kept_where_they_happened(#[case] fail: fn(&mut Span), #[case] expected: &str) {
+    let mut failed = tool("t", 1, "weather", json!({"gen_ai.tool.call.id": "c1"}));
+    fail(&mut failed);
+    let document =
+        document([chat("one", 0, json!([user("Rain?")]), calls(Some("c1"), "weather", json!({}))), failed.clone()]);
+    assert_eq!(document.steps[0].tool_calls[0].error.as_deref(), Some(expected));
+    assert_eq!((document.steps[0].error.as_deref(), document.error.as_deref()), (None, None));
+}
+
+#[test]
+fn a_model_that_failed_is_a_step_that_failed() {
+    let mut failed = span(
+        "one",
+        0,
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [user("Hi")], "error.type": "429"}),
+    );
+    failed.error = Some("rate limit".to_owned());
+    let document = document([failed, chat("two", 2, json!([user("Hi")]), says("Hello"))]);
+    assert_eq!(drawn(&document), "user: Hi\n> \n> failed: rate limit\nuser: Hi\n> Hello");
+}
+
+#[test]
+fn an_agent_that_failed_is_told_once_and_plumbing_is_not() {
+    let mut agent = span("agent", 0, json!({"gen_ai.operation.name": "invoke_agent"}));
+    agent.error = Some("out of turns".to_owned());
+    let mut plumbing = span("GET/agent", 1, json!({"http.response.status_code": 404}));
+    plumbing.error = Some("Not Found".to_owned());
+    let document = document([agent, plumbing, chat("one/agent", 2, json!([user("Hi")]), says("Hello"))]);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello\nfailed: out of turns");
+}
+
+#[test]
+fn without_models_the_agent_is_the_step() {
+    let document = document([
+        span("POST", 0, json!({})),
+        span(
+            "agent/POST",
+            1,
+            json!({"openinference.span.kind": "AGENT", "input.value": "Rain?", "output.value": "Yes."}),
+        ),
+        tool("t/agent", 2, "weather", json!({"gen_ai.tool.call.result": "wet"})),
+    ]);
+    assert_eq!(drawn(&document), "user: Rain?\n> Yes.\n> call weather({}) -> \"wet\"");
+    assert_eq!(document.name.as_deref(), Some("POST"));
+}
+
+#[test]
+fn without_agents_the_root_is_the_step() {
+    let document = document([
+        span(
+            "chain",
+            0,
+            json!({"openinference.span.kind": "CHAIN", "input.value": "{\"city\": \"Ulm\"}", "output.value": "[1, 2]"}),
+        ),
+        span("retriever/chain", 1, json!({"openinference.span.kind": "RETRIEVER"})),
+    ]);
+    assert_eq!(drawn(&document), "value: {\"city\":\"Ulm\"}\n> \n> value: [1,2]");
+}
+
+#[test]
+fn an_agent_that_carries_its_conversation_gives_a_step_for_each_answer() {
+    let call = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "weather", "arguments": "{}"}]});
+    let all = json!([
+        {"role": "user", "parts": [{"type": "text", "content": "before"}]},
+        {"role": "user", "parts": [{"type": "text", "content": "Rain?"}]},
+        call,
+        {"role": "user", "parts": [{"type": "tool_call_response", "id": "c1", "name": "weather", "result": "wet"}]},
+        {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]},
+    ]);
+    let expected = "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.";
+    let agent =
+        json!({"agent_name": "a", "pydantic_ai.all_messages": all.to_string(), "pydantic_ai.new_message_index": 1});
+    assert_eq!(drawn(&document([span("agent run", 0, agent.clone())])), expected);
+    // Spans of models that carry nothing do not make the conversation empty.
+    let bare = |names: &str, second| {
+        span(names, second, json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}))
+    };
+    assert_eq!(
+        drawn(&document([span("agent run", 0, agent), bare("1/agent run", 1), bare("2/agent run", 2)])),
+        expected
+    );
+}
+
+#[test]
+fn what_only_the_agent_tells_is_filled_in() {
+    let bare = |names: &str, second| {
+        span(names, second, json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}))
+    };
+    let document = document([
+        span(
+            "agent",
+            0,
+            json!({"gen_ai.operation.name": "invoke_agent", "input.value": "Rain?", "output.value": "Yes."}),
+        ),
+        bare("1/agent", 1),
+        tool("t/agent", 2, "weather", json!({"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "wet"})),
+        bare("2/agent", 3),
+    ]);
+    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\n> Yes.");
+}
+
+#[test]
+fn an_answer_that_only_the_next_question_tells_is_filled_in() {
+    let mut first = chat("one", 0, json!([user("Rain?")]), json!([]));
+    first.attributes.remove("gen_ai.output.messages");
+    let asks = &calls(Some("c1"), "weather", json!({}))[0];
+    let document = document([
+        first,
+        chat(
+            "two",
+            3,
+            json!([user("Rain?"), asks, {"role": "tool", "tool_call_id": "c1", "content": "wet"}]),
+            says("Yes."),
+        ),
+    ]);
+    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.");
+}
+
+#[test]
+fn durations_are_not_added_over_spans_within_spans() {
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), calls(Some("c1"), "weather", json!({}))),
+        tool("outer", 1, "weather", json!({"gen_ai.tool.call.id": "c1"})),
+        tool("inner/outer", 1, "weather", json!({})),
+    ]);
+    assert_eq!(document.steps[0].tool_calls.len(), 1);
+    assert_eq!(document.steps[0].tool_calls[0].duration_ms, Some(1000.0));
+    assert_eq!((document.started_at, document.ended_at), (Some(at(0)), Some(at(2))));
+}
+
+#[test]
+fn the_message_is_the_users_and_never_the_system_prompt() {
+    let document =
+        document([chat("one", 0, json!([user("Rain?"), {"role": "system", "content": "Be brief."}]), says("Yes."))]);
+    assert_eq!(document.steps[0].input.message.as_deref(), Some("Rain?"));
+}
+
+#[test]
+fn embeddings_and_retrievals_are_no_steps() {
+    let other = |name: &str| {
+        span(name, 0, json!({"gen_ai.operation.name": name, "gen_ai.request.model": "m", "gen_ai.system": "s"}))
+    };
+    let document =
+        document([other("embeddings"), other("retrieval"), chat("one", 1, json!([user("Hi")]), says("Hello"))]);
+    assert_eq!(document.steps.len(), 1);
+}
+
+#[test]
+fn what_the_source_itself_says_of_a_span_counts_first() {
+    let mut generation = span("step", 0, json!({"openinference.span.kind": "CHAIN"}));
+    (generation.role, generation.input, generation.output) = (Some(Role::Model), Some(user("Hi")), Some(says("Hello")));
+    assert_eq!(drawn(&document([generation])), "user: Hi\n> Hello");
+}
+
+#[test]
+fn a_span_that_is_sent_again_does_not_double_anything() {
+    let one = chat("one", 0, json!([user("Hi")]), says("Hello"));
+    let mut early = one.clone();
+    (early.end, early.attributes) = (None, serde_json::Map::new());
+    let expected = parts([one.clone()]);
+    for order in [vec![one.clone(), early.clone()], vec![early, one.clone(), one]] {
+        let mut merged = parts([]);
+        for span in order {
+            merged.merge(parts([span]));
+        }
+        assert_eq!(merged, expected);
+        assert_eq!(assemble(&merged), assemble(&expected));
+    }
+}
+
+#[test]
+fn a_tool_within_a_called_tool_does_not_answer_another_call() {
+    let two = json!([{"role": "assistant", "parts": [
+        {"type": "tool_call", "id": "c1", "name": "weather", "arguments": {}},
+        {"type": "tool_call", "id": "c2", "name": "weather", "arguments": {}},
+    ]}]);
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), two),
+        tool("first", 1, "weather", json!({"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "wet"})),
+        tool("first's client/first", 1, "weather", json!({"gen_ai.tool.call.result": "raw"})),
+        tool("second", 3, "weather", json!({"gen_ai.tool.call.id": "c2", "gen_ai.tool.call.result": "dry"})),
+    ]);
+    let results: Vec<_> = document.steps[0].tool_calls.iter().map(|call| call.result.clone()).collect();
+    assert_eq!(results, [json!("wet"), json!("dry")]);
+}
+
+/// Some models count the ids of their calls from zero in each answer.
+#[test]
+fn ids_that_are_used_again_do_not_mix_calls_up() {
+    let asks = |city: &str| calls(Some("call_0"), "weather", json!({"city": city}))[0].clone();
+    let answer = |text: &str| json!({"role": "tool", "tool_call_id": "call_0", "content": text});
+    let chats = || {
+        [
+            chat("one", 0, json!([user("Rain?")]), json!([asks("Ulm")])),
+            chat("two", 2, json!([user("Rain?"), asks("Ulm"), answer("wet")]), json!([asks("Bonn")])),
+            chat(
+                "three",
+                4,
+                json!([user("Rain?"), asks("Ulm"), answer("wet"), asks("Bonn"), answer("dry")]),
+                says("In Ulm."),
+            ),
+        ]
+    };
+    let tools = [("t1", 1, "Ulm", "wet"), ("t2", 3, "Bonn", "dry")].map(|(name, second, city, result)| {
+        tool(name, second, "weather", json!({"gen_ai.tool.call.id": "call_0", "gen_ai.tool.call.arguments": {"city": city}, "gen_ai.tool.call.result": result}))
+    });
+    let expected = "user: Rain?\n> \n> call call_0 weather({\"city\":\"Ulm\"}) -> \"wet\"\ntool of call_0: wet\n> \n> call call_0 weather({\"city\":\"Bonn\"}) -> \"dry\"\ntool of call_0: dry\n> In Ulm.";
+    assert_eq!(drawn(&document(chats())), expected);
+    assert_eq!(drawn(&document(chats().into_iter().chain(tools))), expected);
+}
+
+#[test]
+fn side_by_side_they_are_one_by_the_calls_that_they_make() {
+    let asks = || calls(Some("c1"), "weather", json!({}));
+    let document =
+        document([chat("a", 0, json!([user("Rain?")]), asks()), chat("b", 0, json!([user("Rain?")]), asks())]);
+    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> null");
+}
+
+#[test]
+fn a_request_that_failed_and_was_tried_again_within_a_call_is_no_failure() {
+    let mut failed = span("try 1/call", 0, json!({"gen_ai.operation.name": "chat"}));
+    failed.error = Some("503".to_owned());
+    let document = document([
+        chat("call", 0, json!([user("Hi")]), says("Hello")),
+        failed,
+        span("try 2/call", 1, json!({"gen_ai.operation.name": "chat"})),
+    ]);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello");
+}
+
+#[test]
+fn messages_that_were_cut_short_are_kept_as_text() {
+    let cut = "[{\"role\": \"user\", \"parts\": [{\"type\": \"text\", \"content\": \"Rain in";
+    let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": cut}))]);
+    assert_eq!(document.steps[0].input.message.as_deref(), Some(cut));
+}

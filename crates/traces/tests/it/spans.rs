@@ -1,0 +1,91 @@
+//! Spans for tests, in few words.
+
+use jiff::Timestamp;
+use karat_core::document::TraceDocument;
+use karat_traces::{Kind, LogEvent, Span, SpanEvent, TraceParts, assemble};
+use serde_json::{Map, Value};
+
+pub(crate) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+/// The seconds of a day in 2026.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_771_200_000 + seconds).expect("a time")
+}
+
+pub(crate) fn map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("not an object: {other}"),
+    }
+}
+
+/// A span of one second that begins at a second, with its parent's name after a slash: `chat/agent`.
+pub(crate) fn span(names: &str, second: i64, attributes: Value) -> Span {
+    let (name, parent) = match names.split_once('/') {
+        Some((name, parent)) => (name, Some(parent.to_owned())),
+        None => (names, None),
+    };
+    Span {
+        id: name.to_owned(),
+        parent,
+        name: name.to_owned(),
+        start: Some(at(second)),
+        end: Some(at(second + 1)),
+        attributes: map(attributes),
+        ..Span::default()
+    }
+}
+
+pub(crate) fn event(name: &str, attributes: Value) -> SpanEvent {
+    SpanEvent { name: name.to_owned(), time: Some(at(1)), attributes: map(attributes) }
+}
+
+pub(crate) fn log(span: &str, name: &str, second: i64, attributes: Value, body: Value) -> LogEvent {
+    let event = SpanEvent { name: name.to_owned(), time: Some(at(second)), attributes: map(attributes) };
+    LogEvent { span: Some(span.to_owned()), event, body }
+}
+
+pub(crate) fn parts(spans: impl IntoIterator<Item = Span>) -> TraceParts {
+    let mut parts = TraceParts::new(Kind::Otlp, TRACE);
+    for span in spans {
+        parts.add_span(span);
+    }
+    parts
+}
+
+pub(crate) fn document(spans: impl IntoIterator<Item = Span>) -> TraceDocument {
+    assemble(&parts(spans)).document
+}
+
+/// Draws a conversation in one line for each thing that was said or done.
+pub(crate) fn drawn(document: &TraceDocument) -> String {
+    let mut lines = Vec::new();
+    for step in &document.steps {
+        for message in &step.input.messages {
+            let id = message.tool_call_id.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
+            lines.push(format!("{}{id}: {}", message.role, message.content));
+        }
+        if let Some(value) = &step.input.value {
+            lines.push(format!("value: {value}"));
+        }
+        if let Some(reasoning) = &step.output.reasoning {
+            lines.push(format!("> thought: {reasoning}"));
+        }
+        lines.push(format!("> {}", step.output.response));
+        if let Some(value) = &step.output.value {
+            lines.push(format!("> value: {value}"));
+        }
+        for call in &step.tool_calls {
+            let id = call.id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
+            let error = call.error.as_ref().map(|error| format!(" failed: {error}")).unwrap_or_default();
+            lines.push(format!("> call{id} {}({}) -> {}{error}", call.name, call.arguments, call.result));
+        }
+        if let Some(error) = &step.error {
+            lines.push(format!("> failed: {error}"));
+        }
+    }
+    if let Some(error) = &document.error {
+        lines.push(format!("failed: {error}"));
+    }
+    lines.join("\n")
+}
