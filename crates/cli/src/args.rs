@@ -7,6 +7,7 @@ mod forge;
 mod overlap;
 mod regress;
 mod tools;
+mod trace;
 mod trace_filter;
 
 use std::path::PathBuf;
@@ -30,7 +31,8 @@ pub(crate) use self::regress::{
 };
 use crate::recordings::Replay;
 
-pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
+pub(crate) use self::trace::{TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceShowArgs};
+pub(crate) use self::trace_filter::TraceFilterArgs;
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
@@ -93,6 +95,8 @@ pub(crate) enum Verb {
     Eval(EvalArgs),
     /// Show verdicts that people disagree with, and settle them
     Contradictions(ContradictionsArgs),
+    /// Keep what agents did: import, list and show traces
+    Trace(TraceArgs),
     /// Draft golden and labeled cases for a tool, for a person to approve
     Forge(Box<ForgeArgs>),
     /// Write a first configuration and a first eval file
@@ -447,6 +451,12 @@ pub(crate) enum SchemaName {
     ContradictionsResolve,
     /// What 'karat forge --format json' prints
     Forge,
+    /// What 'karat trace import --format json' prints
+    TraceImport,
+    /// What 'karat trace list --format json' prints
+    TraceList,
+    /// What 'karat trace show --format json' prints
+    TraceShow,
 }
 
 #[derive(Debug, Args)]

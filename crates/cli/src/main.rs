@@ -16,6 +16,7 @@ mod eval_functions;
 mod failure;
 mod forge_model;
 mod functions;
+mod ingest;
 mod interrupt;
 mod judge;
 mod kept_run;
@@ -36,6 +37,7 @@ mod settings;
 mod snapshot;
 mod store;
 mod stored_eval;
+mod trace_files;
 mod trace_filter;
 mod trace_id;
 mod traces;
@@ -93,6 +95,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, environment, printer),
+        Verb::Trace(args) => verb::trace::run(args, environment, printer),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),

@@ -83,6 +83,19 @@ impl Printer {
         }
     }
 
+    /// Writes what was kept, byte for byte.
+    pub(crate) fn out_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.suspended(|| {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            out.flush()
+        });
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
+    }
+
     pub(crate) fn warn(&self, text: &str) {
         let label = self.stderr_palette.doubtful("warning:");
         self.talk(&format!("{label} {}", printable(text)));

@@ -16,9 +16,8 @@ pub(crate) const RUN_SOURCE: &str = "run";
 impl TraceFilterArgs {
     /// Returns the filter that is meant, without ids and without a limit.
     pub(crate) fn filter(&self, now: Timestamp) -> Result<TraceFilter, Failure> {
-        let time = |flag: &str, text: &Option<String>| {
-            text.as_deref().map(|text| moment(text, now).ok_or_else(|| no_time(flag, text))).transpose()
-        };
+        let time =
+            |flag: &str, text: &Option<String>| text.as_deref().map(|text| flag_moment(flag, text, now)).transpose();
         for source in &self.source {
             known_source(source)?;
         }
@@ -59,13 +58,16 @@ fn known_source(name: &str) -> Result<(), Failure> {
     })
 }
 
-fn no_time(flag: &str, text: &str) -> Failure {
-    Failure::invalid(format!("--{flag} is no time: '{text}'"))
-        .hint("a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)")
+/// Reads the time that a flag gives.
+pub(crate) fn flag_moment(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
+    moment(text, now).ok_or_else(|| {
+        Failure::invalid(format!("--{flag} is no time: '{text}'"))
+            .hint("a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)")
+    })
 }
 
 /// Reads a time as people say it: a moment, a day or a time of one in UTC, or how long ago.
-pub(crate) fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
     let text = text.trim();
     if let Some(ago) = ago(text) {
         return now.checked_sub(ago).ok();

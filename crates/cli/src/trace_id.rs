@@ -31,3 +31,23 @@ pub(crate) async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Res
         }
     }
 }
+
+/// What a person types of an id, at least.
+const LEAST_TYPED: usize = 8;
+
+/// Shortens ids to beginnings by which each can be named.
+pub(crate) async fn shortest_ids(store: &impl TraceStore, ids: &[&str]) -> Result<Vec<String>, Failure> {
+    let mut short = Vec::with_capacity(ids.len());
+    for id in ids {
+        let ends = id.char_indices().map(|(start, character)| start + character.len_utf8());
+        let mut shortest = *id;
+        for end in ends.skip(LEAST_TYPED - 1).step_by(4) {
+            if store.trace_ids(&id[..end], 2).await.map_err(store_failure)?.len() < 2 {
+                shortest = &id[..end];
+                break;
+            }
+        }
+        short.push(shortest.to_owned());
+    }
+    Ok(short)
+}

@@ -4,6 +4,7 @@ mod comparison;
 mod eval;
 mod eval_report;
 mod import;
+mod receive;
 mod run;
 mod shown;
 mod trace;
@@ -18,6 +19,7 @@ pub use eval_report::{
     StoredEvalSummary,
 };
 pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
+pub use receive::{Change, ReceiveEvent, ReceiveTotals};
 pub use run::{StoredCase, StoredRun};
 pub use shown::{ShownTrace, TraceList};
 pub use trace::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};

@@ -33,3 +33,10 @@ pub struct RefusedRequest {
     /// A lower-case fragment, as it was sent; it can quote what the request said.
     pub message: String,
 }
+
+impl RefusedRequest {
+    /// Tells whether nothing at all was taken.
+    pub fn is_whole(&self) -> bool {
+        self.status != 200
+    }
+}

@@ -120,7 +120,7 @@ async fn contradictions(database: &Database, filter: &ContradictionFilter) -> Re
 }
 
 fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
-    let states: &[u64] = if filter.resolved { &[1, 2] } else { &[1] };
+    let states: &[&str] = if filter.resolved { &["1", "2"] } else { &["1"] };
     let mut each = Statement::default();
     for (place, ((eval_id, version), state)) in
         evals.iter().flat_map(|eval| states.iter().map(move |state| (eval, state))).enumerate()
@@ -128,14 +128,13 @@ fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
         if place > 0 {
             each.push(" union all ");
         }
-        // That it is more than none is said for the index, which holds only such.
-        each.push(
+        // The state is written out, since there is an index for each.
+        each.push(&format!(
             "select * from (select eval_id, eval_version, trace_id, executed_at from eval_executions \
-             where eval_id = ? and eval_version = ? and contradiction = ? and contradiction > 0",
-        );
+             where eval_id = ? and eval_version = ? and contradiction = {state}"
+        ));
         each.add(eval_id);
         each.add(*version);
-        each.add(*state);
         if let Some(trace_id) = &filter.trace_id {
             each.push(" and trace_id = ?");
             each.add(trace_id);
@@ -192,8 +191,7 @@ fn read(mut row: Row) -> Result<Contradiction, StoreError> {
 }
 
 async fn count_contradictions(database: &Database, filter: &ContradictionFilter) -> Result<u64, StoreError> {
-    let least: &[&str] = if filter.resolved { &["1", "2"] } else { &["1"] };
-    let states = least.join(", ");
+    let states = if filter.resolved { "1, 2" } else { "1" };
     let mut statement = match &filter.trace_id {
         Some(trace_id) => Statement::new(format!(
             "select count(*) from eval_executions c \

@@ -104,6 +104,15 @@ impl Database {
             Pools::Postgres(pool) => pool.close().await,
         }
     }
+
+    /// Gives the one connection that writes to SQLite, for tests that take something away from it.
+    #[cfg(test)]
+    pub(crate) fn sqlite_writer(&self) -> Option<&SqlitePool> {
+        match &self.pools {
+            Pools::Sqlite { writer, .. } => Some(writer),
+            Pools::Postgres(_) => None,
+        }
+    }
 }
 
 impl Transaction {

@@ -199,16 +199,16 @@ async fn review_candidates(
     filter: &TraceFilter,
 ) -> Result<Vec<ReviewCandidate>, StoreError> {
     let mut statement = Statement::new(
-        "select t.trace_id, cast(coalesce(sum(case when x.result = 1 then 1 end), 0) as bigint), \
-         cast(coalesce(sum(case when x.result = 0 then 1 end), 0) as bigint), \
-         cast(coalesce(sum(case when x.trace_id is not null and x.result is null then 1 end), 0) as bigint), t.started_at \
-         from traces t left join (select e.trace_id, e.result from eval_executions e \
-         join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version) x on x.trace_id = t.trace_id \
+        "select t.trace_id, cast(coalesce(sum(case when v.eval_id is not null and e.result = 1 then 1 end), 0) as bigint), \
+         cast(coalesce(sum(case when v.eval_id is not null and e.result = 0 then 1 end), 0) as bigint), \
+         cast(coalesce(sum(case when v.eval_id is not null and e.result is null then 1 end), 0) as bigint), t.started_at \
+         from traces t left join eval_executions e on e.trace_id = t.trace_id \
+         left join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version \
          where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ?) and ",
     )
     .bind(author);
     statement.append(condition(filter));
-    statement.push(" group by t.trace_id, t.started_at order by t.trace_id");
+    statement.push(" group by t.trace_id order by t.trace_id");
     let candidate = |mut row: Row| {
         Ok(ReviewCandidate {
             trace_id: row.text()?,

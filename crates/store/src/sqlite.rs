@@ -33,7 +33,7 @@ pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
     make_folder(path)?;
     let options = options(path);
     let mut connection = connect(&options, &label).await?;
-    if !is_current(&mut connection).await? {
+    if !is_current(&mut connection, &label).await? {
         migrate(&mut connection, &label).await?;
     }
     connection.close().await.map_err(failed)?;
@@ -53,6 +53,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(PATIENCE)
         .pragma("cache_size", "-65536")
         .pragma("temp_store", "memory")
+        .pragma("wal_autocheckpoint", "4000")
         .pragma("journal_size_limit", "67108864")
         .disable_statement_logging()
 }
@@ -96,11 +97,13 @@ fn not_opened(cause: sqlx::Error, label: &str) -> StoreError {
 }
 
 /// Tells whether there is nothing to migrate, without writing: a command that only reads need not wait for a writer.
-async fn is_current(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
+async fn is_current(connection: &mut SqliteConnection, label: &str) -> Result<bool, StoreError> {
     let there = "select count(*) from sqlite_master where type = 'table' and name = '_sqlx_migrations'";
     let there: i64 = sqlx::query_scalar(there).fetch_one(&mut *connection).await.map_err(failed)?;
     if there == 0 {
-        return Ok(false);
+        let others = "select count(*) from sqlite_master where type = 'table' and name in ('traces', 'evals')";
+        let others: i64 = sqlx::query_scalar(others).fetch_one(&mut *connection).await.map_err(failed)?;
+        return if others == 0 { Ok(false) } else { Err(foreign(label)) };
     }
     let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as("select version, checksum from _sqlx_migrations where success")
         .fetch_all(connection)
@@ -109,10 +112,142 @@ async fn is_current(connection: &mut SqliteConnection) -> Result<bool, StoreErro
     Ok(migrations::is_current(&migrations::SQLITE, &BTreeMap::from_iter(applied)))
 }
 
+fn foreign(label: &str) -> StoreError {
+    error_with(format!("the store {label} holds another program's tables"), "name another file with --store")
+}
+
 /// Migrates in one transaction that nobody else can write beside, so that whoever comes second finds it done.
 async fn migrate(connection: &mut SqliteConnection, label: &str) -> Result<(), StoreError> {
     let mut transaction = connection.begin_with("begin immediate").await.map_err(failed)?;
     let done = migrations::SQLITE.run_direct(None, &mut *transaction, false).await;
     done.map_err(|cause| migrations::not_migrated(cause, label))?;
     transaction.commit().await.map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_core::port::{StoreError, TraceStore};
+    use karat_core::stored::{Expected, NewTrace, TraceHead};
+    use sqlx::SqlitePool;
+
+    use super::*;
+    use crate::{Location, Store};
+
+    async fn open(path: &Path) -> Result<Store, StoreError> {
+        Store::open(&Location::File(path.to_owned())).await
+    }
+
+    fn writer(store: &Store) -> &SqlitePool {
+        store.database.sqlite_writer().expect("SQLite")
+    }
+
+    async fn pragma(pool: &SqlitePool, name: &str) -> String {
+        let statement = sqlx::AssertSqlSafe(format!("select cast({name} as text) from pragma_{name}"));
+        sqlx::query_scalar(statement).fetch_one(pool).await.expect("a pragma")
+    }
+
+    fn trace(id: &str) -> NewTrace {
+        // Nothing of this can be made shorter, so that it takes room.
+        let document: String =
+            (0..400).map(|place| karat_core::hash::long_hash(format!("{id}{place}").as_bytes())).collect();
+        let head = TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() };
+        NewTrace { head, source: "karat".to_owned(), raw: Vec::new(), document, expected: Expected::Anything }
+    }
+
+    #[tokio::test]
+    async fn what_is_written_is_on_disk_and_readers_do_not_wait() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = open(&folder.path().join("karat.db")).await.expect("a store");
+        let pool = writer(&store);
+        assert_eq!(pragma(pool, "journal_mode").await, "wal");
+        assert_eq!(pragma(pool, "synchronous").await, "2");
+        assert_eq!(pragma(pool, "foreign_keys").await, "1");
+        assert_eq!(pragma(pool, "integrity_check").await, "ok");
+    }
+
+    #[tokio::test]
+    async fn the_library_is_one_that_keeps_its_journal_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = open(&folder.path().join("karat.db")).await.expect("a store");
+        let version: String =
+            sqlx::query_scalar("select sqlite_version()").fetch_one(writer(&store)).await.expect("it");
+        let numbers: Vec<u64> = version.split('.').map(|part| part.parse().expect("a number")).collect();
+        assert!(numbers >= vec![3, 51, 3], "{version}: before 3.51.3 a checkpoint can damage the file");
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_loses_nothing_that_was_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("karat.db");
+        let store = open(&path).await.expect("a store");
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        store.put_traces(&[trace("before")], now).await.expect("there is room");
+        let pages: i64 = sqlx::query_scalar("pragma page_count").fetch_one(writer(&store)).await.expect("a number");
+        let limit = sqlx::AssertSqlSafe(format!("pragma max_page_count = {}", pages + 20));
+        sqlx::query(limit).execute(writer(&store)).await.expect("a limit");
+        let many: Vec<NewTrace> = (0..50).map(|number| trace(&format!("t-{number}"))).collect();
+        let refused = store.put_traces(&many, now).await.expect_err("there is no room");
+        assert_eq!(refused.message, "the disk is full, or the store may not grow");
+        assert!(refused.hint.is_some());
+        assert_eq!(store.count_traces(&karat_core::stored::TraceFilter::default()).await.expect("a number"), 1);
+        assert_eq!(pragma(writer(&store), "integrity_check").await, "ok");
+        // As soon as there is room it goes on, with the same connection.
+        sqlx::query("pragma max_page_count = 1000000").execute(writer(&store)).await.expect("no limit");
+        store.put_traces(&many, now).await.expect("there is room");
+        store.close().await;
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "one file and nothing beside it");
+    }
+
+    #[tokio::test]
+    async fn karats_folder_is_kept_out_of_git_and_others_are_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        open(&folder.path().join("a/.karat/karat.db")).await.expect("a store");
+        let ignore = folder.path().join("a/.karat/.gitignore");
+        assert_eq!(std::fs::read_to_string(ignore).expect("a file"), "*\n");
+        open(&folder.path().join("b/evals.db")).await.expect("a store");
+        assert!(!folder.path().join("b/.gitignore").exists());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_store_is_said_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = folder.path().join("notes.txt");
+        std::fs::write(&text, "these are notes and no database at all, however long they are".repeat(100))
+            .expect("a file");
+        let refused = open(&text).await.expect_err("refused");
+        assert!(refused.message.ends_with("notes.txt is no database of SQLite"), "{refused}");
+        assert!(refused.hint.is_some());
+        let refused = open(folder.path()).await.expect_err("refused");
+        assert!(refused.message.ends_with("is a folder"), "{refused}");
+        let refused = open(&text.join("karat.db")).await.expect_err("refused");
+        assert!(refused.message.contains("cannot be"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn another_programs_database_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("other.db");
+        let other = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let mut connection = other.connect().await.expect("a database");
+        sqlx::query("create table traces (mine integer)").execute(&mut connection).await.expect("a table");
+        connection.close().await.expect("closed");
+        let refused = open(&path).await.expect_err("refused");
+        assert!(refused.message.contains("another program's tables"), "{refused}");
+        let mut connection = other.connect().await.expect("a database");
+        let tables: i64 =
+            sqlx::query_scalar("select count(*) from sqlite_master").fetch_one(&mut connection).await.expect("it");
+        assert_eq!(tables, 1, "nothing was added");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_written_to_is_said_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("karat.db");
+        open(&path).await.expect("a store").close().await;
+        let readers = options(&path).pragma("query_only", "on");
+        let pool = SqlitePoolOptions::new().connect_lazy_with(readers);
+        let store = Store { database: Database::sqlite(pool.clone(), pool, "it") };
+        let refused = store.put_traces(&[trace("a")], jiff::Timestamp::UNIX_EPOCH).await.expect_err("refused");
+        assert_eq!(refused.message, "the store cannot be written to");
+    }
 }

@@ -30,6 +30,10 @@ pub enum TestTool {
     ToolLibraries,
     /// A Python with Arrow, as data engines have it.
     Pyarrow,
+    /// A Python with OpenTelemetry's SDK and its exporter, as agents have it.
+    OpenTelemetry,
+    /// Node, and the folder of packages in which OpenTelemetry's SDK for JavaScript is.
+    OpenTelemetryJs,
     /// A proxy that speaks the chat protocols of many providers, with models that only pretend.
     Litellm,
 }
@@ -61,6 +65,8 @@ impl TestTool {
             ),
             Self::ToolLibraries => ("the Python tool libraries", None, "tool-libraries/bin/python"),
             Self::Pyarrow => ("pyarrow", None, "arrow/bin/python"),
+            Self::OpenTelemetry => ("opentelemetry-sdk", None, "opentelemetry/bin/python"),
+            Self::OpenTelemetryJs => ("@opentelemetry/sdk-trace", Some("node"), "opentelemetry-js/node_modules"),
             Self::Litellm => ("litellm[proxy]", None, "python/bin/litellm"),
         };
         let path = folder().join(path);

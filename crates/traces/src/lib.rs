@@ -6,17 +6,33 @@
 
 mod assemble;
 mod chat;
+mod conversation;
+mod detect;
+mod gzip;
 mod identifier;
+mod identity;
 pub mod jaeger;
 mod json;
+mod karat;
 mod kind;
+mod langfuse;
+mod langfuse_api;
+mod langsmith;
+mod messages;
 pub mod otlp;
 mod parts;
 mod piece;
+mod rating;
+mod read;
+mod tau_bench;
 mod time;
+mod unpack;
+mod values;
 mod vocabulary;
 
 pub use assemble::{Assembled, assemble};
 pub use kind::Kind;
+pub use langfuse_api::{LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, LangfusePages, resume_from};
 pub use parts::{LogEvent, Role, Span, SpanEvent, TraceParts};
 pub use piece::{Imported, Piece, Refused, SourceFeedback};
+pub use read::{ReadError, Reading, read};

@@ -13,3 +13,4 @@ pub(crate) mod regress;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod tools;
+pub(crate) mod trace;

@@ -11,7 +11,9 @@ use karat_core::overlap::OverlapMapSchema;
 use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
-use karat_core::stored::{EvalHistory, EvalList, EvalShown, EvalsAdded, StoredEvalRun};
+use karat_core::stored::{
+    EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ShownTrace, StoredEvalRun, TraceList,
+};
 use karat_core::tool_list::ToolList;
 use schemars::{Schema, schema_for};
 
@@ -60,6 +62,9 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Contradictions => schema_for!(ContradictionList),
         SchemaName::ContradictionsResolve => schema_for!(ResolvedContradiction),
         SchemaName::Forge => schema_for!(ForgeReport),
+        SchemaName::TraceImport => schema_for!(ImportReport),
+        SchemaName::TraceList => schema_for!(TraceList),
+        SchemaName::TraceShow => schema_for!(ShownTrace),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

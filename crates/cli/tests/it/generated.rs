@@ -50,6 +50,9 @@ fn schemas_are_fresh() {
         "eval-compare",
         "contradictions",
         "contradictions-resolve",
+        "trace-import",
+        "trace-list",
+        "trace-show",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -91,6 +94,10 @@ fn the_command_line_reference_is_fresh() {
         "eval compare",
         "contradictions",
         "contradictions resolve",
+        "trace",
+        "trace import",
+        "trace list",
+        "trace show",
         "init",
         "schema",
         "completions",

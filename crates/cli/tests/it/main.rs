@@ -49,10 +49,15 @@ mod run;
 mod run_store;
 mod secrets;
 mod selection;
+mod store_project;
 mod stored;
 mod support;
 mod tls;
 #[cfg(unix)]
 mod tool_registry;
 mod tools;
+mod trace_import;
+#[cfg(unix)]
+mod trace_kill;
+mod trace_show;
 mod trials;

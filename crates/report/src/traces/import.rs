@@ -11,6 +11,9 @@ use crate::terminal_text::{cut, printable, wrap};
 /// How many refusals are named; a program's report has all.
 const MOST_REFUSED: usize = 10;
 
+/// How many lines a refusal takes.
+const MOST_LINES: usize = 8;
+
 /// How many files that were passed over are named.
 const MOST_PASSED_OVER: usize = 5;
 
@@ -45,7 +48,7 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
             names.push(settings.symbols.ellipsis.to_owned());
         }
         let files = count(report.passed_over.len() as u64, "file");
-        let line = format!("{files} passed over, by their names: {}", names.join(", "));
+        let line = format!("{files} passed over by name: {}", names.join(", "));
         let _ = writeln!(out, "{}", palette.dim(cut(&line, settings.columns, settings.symbols.ellipsis)));
     }
     if report.interrupted {
@@ -88,9 +91,11 @@ fn write_refused(refused: &[RefusedPiece], settings: ConsoleSettings, out: &mut 
         let text = format!("{}{place}: {}", piece.file, piece.message);
         let text = printable(&text);
         let lines = wrap(&text, settings.columns.saturating_sub(6).max(20));
-        for (number, line) in lines.iter().take(3).enumerate() {
+        for (number, line) in lines.iter().take(MOST_LINES).enumerate() {
             let indent = if number == 0 { 2 } else { 6 };
-            let _ = writeln!(out, "{}{line}", " ".repeat(indent));
+            let more =
+                if number + 1 == MOST_LINES && lines.len() > MOST_LINES { settings.symbols.ellipsis } else { "" };
+            let _ = writeln!(out, "{}{line}{more}", " ".repeat(indent));
         }
     }
     if refused.len() > MOST_REFUSED {

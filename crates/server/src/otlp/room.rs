@@ -21,6 +21,19 @@ pub(super) struct Place {
     bytes: usize,
 }
 
+/// A request that is here whole, and the room that it takes.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) bytes: Vec<u8>,
+    _place: Place,
+}
+
+impl Arrived {
+    pub(super) fn new(bytes: Vec<u8>, place: Place) -> Self {
+        Self { bytes, _place: place }
+    }
+}
+
 /// There is no room left.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;

@@ -18,7 +18,7 @@ use super::answer::{Partial, refused, stored};
 use super::body::{BodyProblem, read_body};
 use super::encoding::{Encoding, Packing};
 use super::limits::Limits;
-use super::room::{Place, Room};
+use super::room::{Arrived, Place, Room};
 use super::unpack::{UnpackProblem, unpack};
 use super::writer::{WriteProblem, Writer};
 use crate::sink::{RefusedRequest, TraceSink};
@@ -115,22 +115,20 @@ impl Receiver {
         let packed = read_body(request.into_body(), waits, &self.limits, &mut place)
             .await
             .map_err(|problem| self.body_refusal(&problem))?;
-        let (bytes, place) = self.unpacked(packed, packing, place).await?;
-        let bytes = Arc::new(bytes);
-        let partial = match self.store(signal, encoding, &bytes, false).await {
-            Err(NotStored::AmongOthers) => self.store(signal, encoding, &bytes, true).await,
+        let arrived = Arc::new(self.unpacked(packed, packing, place).await?);
+        let partial = match self.store(signal, encoding, &arrived, false).await {
+            Err(NotStored::AmongOthers) => self.store(signal, encoding, &arrived, true).await,
             stored => stored,
         };
-        drop(place);
         partial.map_err(|problem| match problem {
             NotStored::Refusal(refusal) => refusal,
             NotStored::AmongOthers => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "storing failed"),
         })
     }
 
-    async fn unpacked(&self, packed: Vec<u8>, packing: Packing, place: Place) -> Result<(Vec<u8>, Place), Refusal> {
+    async fn unpacked(&self, packed: Vec<u8>, packing: Packing, place: Place) -> Result<Arrived, Refusal> {
         if packing == Packing::Plain {
-            return Ok((packed, place));
+            return Ok(Arrived::new(packed, place));
         }
         let limit = self.limits.request_bytes;
         let (unpacked, place) = aside(move || {
@@ -139,7 +137,7 @@ impl Receiver {
         })
         .await?;
         match unpacked {
-            Ok(bytes) => Ok((bytes, place)),
+            Ok(bytes) => Ok(Arrived::new(bytes, place)),
             Err(UnpackProblem::TooLong) => Err(self.body_refusal(&BodyProblem::TooLong)),
             Err(UnpackProblem::NoRoom) => Err(self.body_refusal(&BodyProblem::NoRoom)),
             Err(UnpackProblem::Broken(why)) => {
@@ -152,11 +150,11 @@ impl Receiver {
         &self,
         signal: Signal,
         encoding: Encoding,
-        bytes: &Arc<Vec<u8>>,
+        arrived: &Arc<Arrived>,
         alone: bool,
     ) -> Result<Option<Partial>, NotStored> {
-        let bytes = Arc::clone(bytes);
-        let read = aside(move || read(signal, encoding, &bytes)).await.map_err(NotStored::Refusal)?;
+        let body = Arc::clone(arrived);
+        let read = aside(move || read(signal, encoding, &body.bytes)).await.map_err(NotStored::Refusal)?;
         let SpansRead { traces: parts, mut refused } = read.map_err(|why| {
             NotStored::Refusal(Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {why}")))
         })?;
@@ -166,7 +164,7 @@ impl Receiver {
             for part in &parts {
                 *sizes.entry(part.trace_id.clone()).or_default() += (part.spans.len() + part.logs.len()) as u64;
             }
-            let traces = self.writer.write(parts, alone).await.map_err(|problem| match problem {
+            let traces = self.writer.write(parts, arrived, alone).await.map_err(|problem| match problem {
                 WriteProblem::AmongOthers => NotStored::AmongOthers,
                 WriteProblem::Store(error) => {
                     NotStored::Refusal(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message))

@@ -6,6 +6,7 @@ use karat_core::port::StoreError;
 use karat_traces::TraceParts;
 use tokio::sync::{mpsc, oneshot};
 
+use super::room::Arrived;
 use crate::sink::{RefusedTrace, TraceSink};
 
 /// How many traces are stored together at most.
@@ -32,6 +33,8 @@ type Written = Result<Arc<[RefusedTrace]>, WriteProblem>;
 
 struct Request {
     parts: Vec<TraceParts>,
+    /// Its room is taken until it is stored, even when its sender has gone away.
+    arrived: Arc<Arrived>,
     /// Stored with no other, whose fault could be taken for its own.
     alone: bool,
     written: oneshot::Sender<Written>,
@@ -46,10 +49,11 @@ impl Writer {
     }
 
     /// Returns when all of it is stored, with the traces that could not be.
-    pub(super) async fn write(&self, parts: Vec<TraceParts>, alone: bool) -> Written {
+    pub(super) async fn write(&self, parts: Vec<TraceParts>, arrived: &Arc<Arrived>, alone: bool) -> Written {
         let (written, answer) = oneshot::channel();
+        let request = Request { parts, arrived: Arc::clone(arrived), alone, written };
         // Both fail only when the writer is gone.
-        let _ = self.requests.send(Request { parts, alone, written }).await;
+        let _ = self.requests.send(request).await;
         answer.await.unwrap_or_else(|_| Err(WriteProblem::Store(broken())))
     }
 }
@@ -89,13 +93,16 @@ async fn write_all(sink: Arc<dyn TraceSink>, mut queue: mpsc::Receiver<Request>)
 async fn write(sink: &Arc<dyn TraceSink>, together: Vec<Request>) {
     let mut parts = Vec::new();
     let mut waiting = Vec::with_capacity(together.len());
+    let mut arrived = Vec::with_capacity(together.len());
     for request in together {
         parts.extend(request.parts);
         waiting.push(request.written);
+        arrived.push(request.arrived);
     }
     // In a task of its own: were the sink to panic, the others would still be served.
     let sink = Arc::clone(sink);
     let stored = tokio::spawn(async move { sink.store(parts).await }).await.unwrap_or_else(|_| Err(broken()));
+    drop(arrived);
     let written = match stored {
         Ok(refused) => Ok(Arc::from(refused)),
         Err(_) if waiting.len() > 1 => Err(WriteProblem::AmongOthers),

@@ -104,9 +104,11 @@ create table eval_executions (
 
 create index eval_executions_of_trace on eval_executions (trace_id);
 
-create index eval_executions_contradictions
-on eval_executions (eval_id, eval_version, contradiction, executed_at desc, trace_id)
-where contradiction > 0;
+create index eval_executions_open on eval_executions (eval_id, eval_version, executed_at desc, trace_id)
+where contradiction = 1;
+
+create index eval_executions_resolved on eval_executions (eval_id, eval_version, executed_at desc, trace_id)
+where contradiction = 2;
 
 -- How many executions there are of each kind, kept by the triggers below.
 create table eval_counts (

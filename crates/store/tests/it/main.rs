@@ -1,4 +1,10 @@
 //! What holds of the store, in both databases.
 
 mod contract;
+mod kill;
+mod laws;
+mod migrations;
+mod plain_sql;
+mod server;
 mod support;
+mod together;

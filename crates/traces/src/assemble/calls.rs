@@ -2,23 +2,48 @@
 
 use std::collections::{HashMap, HashSet};
 
-use karat_core::document::{Message, StepCall};
+use karat_core::document::StepCall;
 use serde_json::Value;
 
 use super::open::{Open, Place};
 use super::step::Draft;
 use super::tree::Tree;
-use crate::chat::result_of;
 use crate::parts::{Role, Span};
 use crate::vocabulary::{self, Execution};
 
-/// Leaves each call where it was made first: two instrumentations may tell of the same one.
-pub(super) fn drop_doubles(drafts: &mut [Draft]) {
-    let mut known: HashSet<String> = HashSet::new();
-    for draft in drafts.iter_mut() {
-        draft.calls.retain(|call| call.id.as_ref().is_none_or(|id| known.insert(id.clone())));
+/// Takes away steps that tell of the same call of a model as another: side by side in time, with the same calls of tools.
+/// The ids of calls are unique enough for that where they are made at the same time, and not where they are not: some
+/// models count theirs from zero in each answer.
+pub(super) fn drop_doubles(drafts: &mut Vec<Draft>) {
+    let mut by_calls: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
+    let mut doubles = HashSet::new();
+    for at in 0..drafts.len() {
+        let ids: Option<Vec<String>> = drafts[at].calls.iter().map(|call| call.id.clone()).collect();
+        let Some(ids) = ids.filter(|ids| !ids.is_empty()) else { continue };
+        let same = by_calls.entry(ids).or_default();
+        let first = same.iter().rev().copied().find(|first| {
+            let (first, second) = (&drafts[*first], &drafts[at]);
+            let overlap = first.start <= second.end && second.start <= first.end && first.start.is_some();
+            overlap && first.calls == second.calls && first.response == second.response
+        });
+        match first {
+            None => same.push(at),
+            Some(first) => {
+                doubles.insert(at);
+                let double = std::mem::take(&mut drafts[at]);
+                drafts[first].absorb(double);
+            }
+        }
     }
-    // What a step said may be told only by the conversation of the next.
+    let mut at = 0;
+    drafts.retain(|_| {
+        at += 1;
+        !doubles.contains(&(at - 1))
+    });
+}
+
+/// Fills in what a step said where only the conversation of the next step tells it.
+pub(super) fn fill_answers(drafts: &mut [Draft]) {
     for at in 1..drafts.len() {
         if drafts[at - 1].has_said() || drafts[at - 1].error.is_some() {
             continue;
@@ -31,7 +56,6 @@ pub(super) fn drop_doubles(drafts: &mut [Draft]) {
             continue;
         }
         drafts[at - 1].calls = told.tool_calls;
-        drafts[at - 1].calls.retain(|call| call.id.as_ref().is_none_or(|id| known.insert(id.clone())));
         drafts[at - 1].response = told.content;
     }
 }
@@ -44,11 +68,11 @@ pub(super) fn join_spans(tree: &Tree<'_>, drafts: &mut [Draft]) {
     }
     let step_of: HashMap<usize, usize> =
         drafts.iter().enumerate().flat_map(|(at, draft)| draft.spans.iter().map(move |span| (*span, at))).collect();
-    let mut ids: HashMap<String, Place> = HashMap::new();
+    let mut ids: HashMap<String, Vec<Place>> = HashMap::new();
     for (step, draft) in drafts.iter().enumerate() {
         for (at, call) in draft.calls.iter().enumerate() {
             if let Some(id) = &call.id {
-                ids.entry(id.clone()).or_insert((step, at));
+                ids.entry(id.clone()).or_default().push((step, at));
             }
         }
     }
@@ -57,7 +81,8 @@ pub(super) fn join_spans(tree: &Tree<'_>, drafts: &mut [Draft]) {
     let mut rest: Vec<(usize, Execution)> = Vec::new();
     for index in tree.of_role(Role::Tool) {
         let execution = vocabulary::execution(&tree.spans[index]);
-        match execution.id.as_ref().and_then(|id| ids.get(id).copied()) {
+        let places = execution.id.as_ref().and_then(|id| ids.get(id));
+        match places.and_then(|places| by_id(drafts, places, &done, &tree.spans[index])) {
             Some(place) => {
                 done.insert(place);
                 answered.insert(index, place);
@@ -93,7 +118,7 @@ pub(super) fn join_spans(tree: &Tree<'_>, drafts: &mut [Draft]) {
                 cover(tree, &mut covered, index);
                 fill(&mut drafts[place.0].calls[place.1], span, &execution);
                 if let Some(id) = &execution.id {
-                    ids.entry(id.clone()).or_insert(place);
+                    ids.entry(id.clone()).or_default().push(place);
                 }
             }
             None => apart.push((index, execution)),
@@ -105,7 +130,7 @@ pub(super) fn join_spans(tree: &Tree<'_>, drafts: &mut [Draft]) {
             continue;
         }
         let span = &tree.spans[index];
-        if let Some((step, at)) = execution.id.as_ref().and_then(|id| ids.get(id).copied()) {
+        if let Some((step, at)) = execution.id.as_ref().and_then(|id| ids.get(id)?.last().copied()) {
             fill(&mut drafts[step].calls[at], span, &execution);
             continue;
         }
@@ -118,10 +143,21 @@ pub(super) fn join_spans(tree: &Tree<'_>, drafts: &mut [Draft]) {
         };
         fill(&mut call, span, &execution);
         if let Some(id) = &execution.id {
-            ids.insert(id.clone(), (step, drafts[step].calls.len()));
+            ids.entry(id.clone()).or_default().push((step, drafts[step].calls.len()));
         }
         drafts[step].calls.push(call);
     }
+}
+
+/// Returns the call that a span with its id answers. Where several have the same id, the spans answer them in order; one
+/// more than there are calls tells of the last one again.
+fn by_id(drafts: &[Draft], places: &[Place], done: &HashSet<Place>, span: &Span) -> Option<Place> {
+    let made_before = |place: &&Place| match (drafts[place.0].start, span.start) {
+        (Some(begun), Some(start)) => begun <= start,
+        _ => true,
+    };
+    let before = || places.iter().filter(made_before);
+    before().find(|place| !done.contains(place)).or_else(|| before().next_back()).or_else(|| places.first()).copied()
 }
 
 /// Returns the step whose span is directly around a tool.
@@ -182,75 +218,4 @@ fn fill(call: &mut StepCall, span: &Span, execution: &Execution) {
 fn duration_ms(span: &Span) -> Option<f64> {
     let nanoseconds = span.end?.as_nanosecond() - span.start?.as_nanosecond();
     (nanoseconds >= 0).then(|| (nanoseconds / 1000) as f64 / 1000.0)
-}
-
-/// Joins tools' answers out of the conversation: by the call's id, else by the tool's name, else in their order.
-pub(super) fn join_messages(tree: &Tree<'_>, drafts: &mut [Draft]) {
-    let mut answers: HashMap<String, Message> = HashMap::new();
-    for message in drafts.iter().flat_map(|draft| &draft.input).filter(|message| message.role == "tool") {
-        if let Some(id) = &message.tool_call_id {
-            answers.entry(id.clone()).or_insert_with(|| message.clone());
-        }
-    }
-    let is_open = |call: &StepCall| call.result.is_null() && call.error.is_none();
-    let missing = |drafts: &[Draft]| drafts.iter().flat_map(|draft| &draft.calls).any(is_open);
-    for call in drafts.iter_mut().flat_map(|draft| &mut draft.calls) {
-        if let Some(message) = call.id.as_ref().and_then(|id| answers.get(id)) {
-            answer(call, message);
-        }
-    }
-    if !missing(drafts) {
-        return;
-    }
-    for at in 0..drafts.len().saturating_sub(1) {
-        if !drafts[at].calls.iter().any(is_open) {
-            continue;
-        }
-        // The answers that the next step has more than this one.
-        let counted = if drafts[at + 1].only_new { &[] } else { drafts[at].input.as_slice() };
-        let known = counted.iter().filter(|message| is_nameless(message)).count();
-        let next: Vec<Message> =
-            drafts[at + 1].input.iter().filter(|message| is_nameless(message)).skip(known).cloned().collect();
-        for message in next {
-            let calls = &mut drafts[at].calls;
-            let by_name = calls.iter().position(|call| is_open(call) && message.name.as_ref() == Some(&call.name));
-            let unnamed = || message.name.is_none().then(|| calls.iter().position(is_open)).flatten();
-            if let Some(place) = by_name.or_else(unnamed) {
-                answer(&mut drafts[at].calls[place], &message);
-            }
-        }
-    }
-    if missing(drafts) {
-        // What came of the last calls may be told only by the agent around.
-        for index in tree.of_role(Role::Agent) {
-            let Some(said) = vocabulary::conversation(&tree.spans[index]) else { continue };
-            for message in said.messages.iter().filter(|message| message.role == "tool") {
-                let calls = drafts.iter_mut().flat_map(|draft| &mut draft.calls);
-                if let Some(call) = calls.into_iter().find(|call| call.id.is_some() && call.id == message.tool_call_id)
-                {
-                    answer(call, message);
-                }
-            }
-        }
-    }
-}
-
-/// Tells whether a tool's message does not say which call it answers.
-fn is_nameless(message: &Message) -> bool {
-    message.role == "tool" && message.tool_call_id.is_none()
-}
-
-pub(super) fn answer(call: &mut StepCall, message: &Message) {
-    if message.is_error {
-        if call.error.is_none() {
-            call.error = Some(message.content.clone());
-        }
-        return;
-    }
-    if call.result.is_null() && (call.error.is_none() || !message.content.is_empty()) {
-        call.result = result_of(&Value::String(message.content.clone()));
-    }
-    if call.error.is_none() {
-        call.error = vocabulary::failure_of_result(&call.result);
-    }
 }

@@ -4,6 +4,7 @@
 //! instrumented both, so that one call has several spans within one another: they give one step. Tools are joined with the
 //! calls that asked for them. Without spans of models, the agents' spans are the steps, or the root.
 
+mod answers;
 mod calls;
 mod fresh;
 mod open;
@@ -37,12 +38,16 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
     if !from_models {
         drafts = step::of_agents(&tree);
     }
-    calls::drop_doubles(&mut drafts);
     if from_models {
+        calls::drop_doubles(&mut drafts);
+        calls::fill_answers(&mut drafts);
         outline::fill(&tree, &mut drafts);
     }
+    for draft in &mut drafts {
+        draft.answered = fresh::answered(&draft.response, &draft.calls);
+    }
     calls::join_spans(&tree, &mut drafts);
-    calls::join_messages(&tree, &mut drafts);
+    answers::join(&tree, &mut drafts);
     let mut seen = Seen::default();
     let error = outline::error(&tree, &drafts);
     let steps: Vec<_> = drafts.into_iter().map(|draft| draft.finish(&mut seen)).collect();

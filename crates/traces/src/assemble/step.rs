@@ -29,6 +29,8 @@ pub(super) struct Draft {
     pub(super) reasoning: Option<String>,
     pub(super) output_value: Option<Value>,
     pub(super) calls: Vec<StepCall>,
+    /// What the source says the model said, by which the next step's conversation is compared.
+    pub(super) answered: Vec<u64>,
     pub(super) error: Option<String>,
     pub(super) model: Option<String>,
     pub(super) agent: Option<String>,
@@ -182,12 +184,10 @@ fn of_group(tree: &Tree<'_>, group: &[usize], contents: &HashMap<usize, Content>
     draft.input_value = input_value.filter(|_| draft.input.is_empty());
     draft.take_output(output);
     draft.output_value = output_value.filter(|_| !draft.has_said());
-    // A call that was tried again within and came through is no failure.
-    let failures: Vec<String> = group
-        .iter()
-        .filter_map(|index| vocabulary::failure(&tree.spans[*index], Role::Model, draft.has_said()))
-        .collect();
-    draft.error = failures.into_iter().next_back();
+    let failed = |index: &usize| vocabulary::failure(&tree.spans[*index], Role::Model, draft.has_said());
+    // What failed within, was tried again and came through is no failure.
+    let came_through = draft.has_said() && group.first().is_some_and(|outermost| failed(outermost).is_none());
+    draft.error = group.iter().rev().find_map(failed).filter(|_| !came_through);
     draft
 }
 
@@ -283,7 +283,7 @@ fn of_conversation(messages: &[Message], whole: &Draft) -> Vec<Draft> {
             messages[after..].iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some())
         {
             if let Some(call) = last.calls.iter_mut().find(|call| call.id == message.tool_call_id) {
-                super::calls::answer(call, message);
+                super::answers::answer(call, message);
             }
         }
     }
@@ -320,15 +320,26 @@ impl Draft {
         self.stop_reason = said.stop_reason.clone().or(self.stop_reason.take());
     }
 
+    /// Takes in what another draft of the same call knows more.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.spans.extend(other.spans);
+        self.end = self.end.max(other.end);
+        if self.input.is_empty() {
+            self.input = other.input;
+        }
+        self.reasoning = self.reasoning.take().or(other.reasoning);
+        self.error = self.error.take().or(other.error);
+        self.model = self.model.take().or(other.model);
+        self.agent = self.agent.take().or(other.agent);
+        self.stop_reason = self.stop_reason.take().or(other.stop_reason);
+        if self.usage.is_empty() {
+            self.usage = other.usage;
+        }
+    }
+
     /// Makes the step: of what went in, only what is new stays.
     pub(super) fn finish(self, seen: &mut Seen) -> Step {
-        let answer = Message {
-            role: "assistant".to_owned(),
-            content: self.response.clone(),
-            tool_calls: self.calls.clone(),
-            ..Message::default()
-        };
-        let messages = seen.fresh(self.input, &answer);
+        let messages = seen.fresh(self.input, &self.answered);
         Step {
             input: StepInput {
                 message: messages

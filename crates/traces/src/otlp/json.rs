@@ -272,7 +272,7 @@ fn record(value: Value, place: &str, gathered: &mut Gathered) {
     };
     match read_record(map) {
         Ok(Some((trace_id, log))) => gathered.log(trace_id, log),
-        // A record of no trace is none of ours.
+        // A record of no trace, or of something else than a model, is none of ours.
         Ok(None) => {}
         Err(message) => gathered.refuse(place, message),
     }
@@ -292,7 +292,12 @@ fn read_record(mut map: Map<String, Value>) -> Result<Option<(String, LogEvent)>
     }
     let mut event = read_event(Value::Object(map))?.unwrap_or_default();
     name_event(&mut event);
-    Ok(Some((trace_id, LogEvent { span, event, body })))
+    Ok(tells_of_a_model(&event).then(|| (trace_id, LogEvent { span, event, body })))
+}
+
+/// Tells whether a log record is one of those that carry content; services write many others under a trace's id.
+pub(super) fn tells_of_a_model(event: &SpanEvent) -> bool {
+    event.name.starts_with("gen_ai.") || event.attributes.keys().any(|name| name.starts_with("gen_ai."))
 }
 
 /// Gives an event the name that older SDKs write as an attribute.

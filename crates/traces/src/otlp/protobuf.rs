@@ -12,7 +12,7 @@ use prost::Message as _;
 use serde_json::{Map, Value};
 
 use super::gathered::Gathered;
-use super::json::name_event;
+use super::json::{name_event, tells_of_a_model};
 use super::{SpansRead, Unreadable};
 use crate::identifier;
 use crate::kind::Kind;
@@ -68,7 +68,8 @@ pub fn traces_of(request: ExportTraceServiceRequest) -> SpansRead {
     gathered.finish()
 }
 
-/// Reads a request that is decoded already. Records of no trace are passed over.
+/// Reads a request that is decoded already. Records of no trace, and those that tell of no model, are
+/// passed over.
 pub fn logs_of(request: ExportLogsServiceRequest) -> SpansRead {
     let mut gathered = Gathered::new(Kind::Otlp);
     let scopes = request.resource_logs.into_iter().flat_map(|resource| resource.scope_logs);
@@ -111,6 +112,9 @@ fn read_record(sent: LogRecord) -> Option<(String, LogEvent)> {
         attributes: attributes(sent.attributes),
     };
     name_event(&mut event);
+    if !tells_of_a_model(&event) {
+        return None;
+    }
     let body = sent.body.map(any_value).unwrap_or_default();
     Some((trace_id, LogEvent { span: identifier::of_bytes(&sent.span_id), event, body }))
 }

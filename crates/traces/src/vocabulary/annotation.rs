@@ -7,6 +7,7 @@ use super::indexed;
 use crate::json::{first_number, first_text};
 use crate::parts::Span;
 use crate::piece::SourceFeedback;
+use crate::rating::{rating_of_label, rating_of_score};
 
 /// Reads the annotations that a person made. Those of models and of code are left.
 pub(crate) fn annotations(span: &Span, source: &str) -> Vec<SourceFeedback> {
@@ -30,25 +31,10 @@ pub(crate) fn annotations(span: &Span, source: &str) -> Vec<SourceFeedback> {
         .collect()
 }
 
-/// Returns the rating of a label that is known, else of a score: 1 and more is positive, 0 and less is negative, and what
-/// is between says neither.
+/// Returns the rating of a label that is known, else of a score.
 fn rating(item: &Map<String, Value>) -> Rating {
-    let label = first_text(item, &["label"]).map(|label| label.trim().to_lowercase());
-    match label.as_deref() {
-        Some(
-            "positive" | "good" | "correct" | "pass" | "passed" | "yes" | "true" | "thumbs_up" | "thumbs-up" | "up"
-            | "👍",
-        ) => Rating::Positive,
-        Some(
-            "negative" | "bad" | "incorrect" | "wrong" | "fail" | "failed" | "no" | "false" | "thumbs_down"
-            | "thumbs-down" | "down" | "👎",
-        ) => Rating::Negative,
-        _ => match first_number(item, &["score"]) {
-            Some(score) if score >= 1.0 => Rating::Positive,
-            Some(score) if score <= 0.0 => Rating::Negative,
-            _ => Rating::Neutral,
-        },
-    }
+    let label = first_text(item, &["label"]).and_then(rating_of_label);
+    label.or_else(|| first_number(item, &["score"]).map(rating_of_score)).unwrap_or(Rating::Neutral)
 }
 
 /// Returns the annotation's name, its label and why.

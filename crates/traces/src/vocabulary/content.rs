@@ -84,7 +84,9 @@ fn input(span: &Span, events: Said) -> Said {
             .find_map(|value| chat::read(value, "user"))
             .or_else(|| given(span.input.as_ref(), span, &INPUTS).find_map(|value| chat::read_or_text(value, "user")))
     });
-    let mut said = said.unwrap_or_default();
+    // A limit on the length of attributes may have cut the JSON: its text is better than nothing.
+    let cut = || get("gen_ai.input.messages").and_then(|value| chat::read_or_text(value, "user"));
+    let mut said = said.or_else(cut).unwrap_or_default();
     if let Some(instructions) = get("gen_ai.system_instructions") {
         let text = text_within(&unpacked(instructions));
         if !text.is_empty() && !said.messages.iter().any(|message| message.role == "system" && message.content == text)
@@ -113,6 +115,7 @@ fn output(span: &Span, events: Said) -> Said {
             given(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read_or_text(value, "assistant"))
         })
     })
+    .or_else(|| get("gen_ai.output.messages").and_then(|value| chat::read_or_text(value, "assistant")))
     .unwrap_or_default()
 }
 

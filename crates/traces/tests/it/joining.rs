@@ -398,3 +398,95 @@ fn a_tool_within_a_called_tool_does_not_answer_another_call() {
     let results: Vec<_> = document.steps[0].tool_calls.iter().map(|call| call.result.clone()).collect();
     assert_eq!(results, [json!("wet"), json!("dry")]);
 }
+
+/// Some models count the ids of their calls from zero in each answer.
+#[test]
+fn ids_that_are_used_again_do_not_mix_calls_up() {
+    let asks = |city: &str| calls(Some("call_0"), "weather", json!({"city": city}))[0].clone();
+    let answer = |text: &str| json!({"role": "tool", "tool_call_id": "call_0", "content": text});
+    let chats = || {
+        [
+            chat("one", 0, json!([user("Rain?")]), json!([asks("Ulm")])),
+            chat("two", 2, json!([user("Rain?"), asks("Ulm"), answer("wet")]), json!([asks("Bonn")])),
+            chat(
+                "three",
+                4,
+                json!([user("Rain?"), asks("Ulm"), answer("wet"), asks("Bonn"), answer("dry")]),
+                says("In Ulm."),
+            ),
+        ]
+    };
+    let tools = [("t1", 1, "Ulm", "wet"), ("t2", 3, "Bonn", "dry")].map(|(name, second, city, result)| {
+        tool(name, second, "weather", json!({"gen_ai.tool.call.id": "call_0", "gen_ai.tool.call.arguments": {"city": city}, "gen_ai.tool.call.result": result}))
+    });
+    let expected = "user: Rain?\n> \n> call call_0 weather({\"city\":\"Ulm\"}) -> \"wet\"\ntool of call_0: wet\n> \n> call call_0 weather({\"city\":\"Bonn\"}) -> \"dry\"\ntool of call_0: dry\n> In Ulm.";
+    assert_eq!(drawn(&document(chats())), expected);
+    assert_eq!(drawn(&document(chats().into_iter().chain(tools))), expected);
+}
+
+#[test]
+fn side_by_side_they_are_one_by_the_calls_that_they_make() {
+    let asks = || calls(Some("c1"), "weather", json!({}));
+    let document =
+        document([chat("a", 0, json!([user("Rain?")]), asks()), chat("b", 0, json!([user("Rain?")]), asks())]);
+    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> null");
+}
+
+#[test]
+fn a_request_that_failed_and_was_tried_again_within_a_call_is_no_failure() {
+    let mut failed = span("try 1/call", 0, json!({"gen_ai.operation.name": "chat"}));
+    failed.error = Some("503".to_owned());
+    let document = document([
+        chat("call", 0, json!([user("Hi")]), says("Hello")),
+        failed,
+        span("try 2/call", 1, json!({"gen_ai.operation.name": "chat"})),
+    ]);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello");
+}
+
+#[test]
+fn messages_that_were_cut_short_are_kept_as_text() {
+    let cut = "[{\"role\": \"user\", \"parts\": [{\"type\": \"text\", \"content\": \"Rain in";
+    let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": cut}))]);
+    assert_eq!(document.steps[0].input.message.as_deref(), Some(cut));
+}
+
+#[test]
+fn what_was_said_is_not_new_however_it_is_written_the_next_time() {
+    // The calls in one answer, then in two messages, without ids; the tools' spans give them ids afterwards.
+    let call = |city: &str| json!({"type": "tool_call", "name": "weather", "arguments": {"city": city}});
+    let message = |calls: Vec<Value>| json!({"role": "assistant", "parts": calls});
+    let result = |text: &str| json!({"role": "tool", "name": "weather", "content": text});
+    let ran = |name: &str, second: i64, city: &str, result: &str| {
+        let id = format!("id-{city}");
+        tool(
+            name,
+            second,
+            "weather",
+            json!({"gen_ai.tool.call.id": id, "gen_ai.tool.call.arguments": {"city": city}, "gen_ai.tool.call.result": result}),
+        )
+    };
+    let history =
+        json!([user("Rain?"), message(vec![call("Ulm")]), result("wet"), message(vec![call("Bonn")]), result("dry")]);
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), json!([message(vec![call("Ulm"), call("Bonn")])])),
+        ran("t1", 1, "Ulm", "wet"),
+        ran("t2", 2, "Bonn", "dry"),
+        chat("two", 4, history, says("In Ulm.")),
+    ]);
+    assert_eq!(
+        drawn(&document),
+        "user: Rain?\n> \n> call id-Ulm weather({\"city\":\"Ulm\"}) -> \"wet\"\n> call id-Bonn weather({\"city\":\"Bonn\"}) -> \"dry\"\ntool: wet\ntool: dry\n> In Ulm."
+    );
+}
+
+#[rstest]
+#[case::by_lines("system: Be brief.\nuser: Rain?\nIn Ulm.", "system: Be brief.\nuser: Rain?\nIn Ulm.\n> ")]
+#[case::no_user("system: Be brief.", "user: system: Be brief.\n> ")]
+#[case::another_beginning("Hi\nuser: Rain?", "user: Hi\nuser: Rain?\n> ")]
+fn a_prompt_as_text_may_name_its_speakers(#[case] prompt: &str, #[case] expected: &str) {
+    let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.prompt": prompt}))]);
+    assert_eq!(drawn(&document), expected);
+    let speakers = if expected.starts_with("system") { 2 } else { 1 };
+    assert_eq!(document.steps[0].input.messages.len(), speakers);
+}

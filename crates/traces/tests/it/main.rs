@@ -1,8 +1,16 @@
-//! What comes of real exports, of each vocabulary, and of what is broken.
+//! What comes of real exports, of each vocabulary, of servers, and of broken and hostile input.
 
 mod exports;
+mod fixture;
 mod formats;
 mod hostile;
 mod joining;
+mod langfuse;
+mod langfuse_api;
+mod langsmith;
+mod messages;
+mod properties;
+mod reading;
 mod spans;
+mod tau_bench;
 mod vocabularies;

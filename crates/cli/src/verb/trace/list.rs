@@ -1,0 +1,65 @@
+//! `karat trace list`: the traces of the store.
+
+use std::fmt::Write as _;
+
+use karat_core::exit::ExitStatus;
+use karat_core::port::{Clock, TraceStore};
+use karat_core::stored::{TraceFilter, TraceList};
+use karat_report::trace_list_text;
+
+use super::print_json;
+use crate::args::{RunFormat, TraceListArgs};
+use crate::clock::SystemClock;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::runtime_that_ends;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::store::{open_store, store_failure};
+use crate::trace_id::shortest_ids;
+
+pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let filter = args.filter.filter(SystemClock.now())?;
+    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let runtime = runtime_that_ends()?;
+    runtime.block_on(async {
+        let store = open_store(&settings).await?;
+        let total = store.count_traces(&filter).await.map_err(store_failure)?;
+        let limit = (args.limit > 0).then_some(args.limit);
+        let shown = TraceFilter { limit, ..filter };
+        let list = TraceList { total, traces: store.list_traces(&shown).await.map_err(store_failure)? };
+        let failed = |error: std::io::Error| Failure::errored(error.to_string());
+        match args.format {
+            RunFormat::Json => print_json(&list, printer)?,
+            RunFormat::Jsonl => {
+                let mut lines = String::new();
+                for trace in &list.traces {
+                    let line = serde_json::to_string(trace).map_err(|error| Failure::errored(error.to_string()))?;
+                    let _ = writeln!(lines, "{line}");
+                }
+                printer.out(&lines).map_err(failed)?;
+            }
+            RunFormat::Human => {
+                let ids: Vec<&str> = list.traces.iter().map(|listed| listed.head.trace_id.as_str()).collect();
+                let ids = shortest_ids(&store, &ids).await?;
+                if total > 0 {
+                    printer.out(&trace_list_text(&list, &ids, printer.console())).map_err(failed)?;
+                }
+                let count = list.traces.len() as u64;
+                if count < total {
+                    printer.note(&format!("the newest {count} of {total} traces; --limit N shows more"));
+                }
+            }
+        }
+        if total > 0 {
+            return Ok(ExitStatus::Success);
+        }
+        let failure = if args.filter.is_narrow() {
+            Failure::nothing_selected("no trace is as the filters say")
+        } else {
+            Failure::nothing_selected("there are no traces in the store")
+                .hint("karat trace import FILE, or karat trace receive")
+        };
+        Err(failure)
+    })
+}

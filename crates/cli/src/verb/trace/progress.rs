@@ -1,0 +1,45 @@
+//! Shows how far the traces are read, on stderr.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::environment::Environment;
+use crate::printer::Printer;
+
+/// A bar where it is known how much there is to read, else a spinner.
+pub(super) struct ImportProgress {
+    bar: ProgressBar,
+}
+
+impl ImportProgress {
+    /// Makes one where somebody is there to see it.
+    pub(super) fn new(environment: &Environment, printer: &Printer, bytes: Option<u64>) -> Option<Self> {
+        if !environment.stderr_is_terminal || environment.ci {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
+        let (chars, template) = match (bytes.is_some(), printer.symbols.ascii) {
+            (true, true) => ("=> ", "[{bar:30}] {percent}% {msg}, {eta} left"),
+            (true, false) => ("━╸─", "{bar:30} {percent}% {msg}, {eta} left"),
+            (false, _) => ("=> ", "{msg} in {elapsed}"),
+        };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.progress_chars(chars));
+        bar.set_message("0 traces");
+        bar.enable_steady_tick(Duration::from_millis(200));
+        printer.show_above(Some(bar.clone()));
+        Some(Self { bar })
+    }
+
+    pub(super) fn show(&self, traces: usize, refused: usize, read: u64) {
+        let refused = if refused > 0 { format!(", {refused} refused") } else { String::new() };
+        self.bar.set_message(format!("{traces} traces{refused}"));
+        self.bar.set_position(read);
+    }
+
+    pub(super) fn end(self, printer: &Printer) {
+        self.bar.finish_and_clear();
+        printer.show_above(None);
+    }
+}

@@ -1,0 +1,58 @@
+//! `karat trace show`: one trace, with what evals and people said of it.
+
+use karat_core::exit::ExitStatus;
+use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{ShownTrace, TraceFilter};
+use karat_report::{Length, trace_text};
+use karat_store::Store;
+use serde_json::value::RawValue;
+
+use super::print_json;
+use crate::args::{OutputFormat, TraceShowArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::runtime_that_ends;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::store::{open_store, store_failure};
+use crate::trace_id::resolve_trace_id;
+
+pub(crate) fn run(args: &TraceShowArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let runtime = runtime_that_ends()?;
+    runtime.block_on(async {
+        let store = open_store(&settings).await?;
+        let id = resolve_trace_id(&store, &args.id).await?;
+        let failed = |error: std::io::Error| Failure::errored(error.to_string());
+        if args.raw {
+            let raw = store.raw(&id).await.map_err(store_failure)?.unwrap_or_default();
+            printer.out_bytes(&raw).map_err(failed)?;
+            return Ok(ExitStatus::Success);
+        }
+        let shown = read(&store, &id).await?;
+        match args.format {
+            OutputFormat::Json => print_json(&shown, printer)?,
+            OutputFormat::Human => {
+                let length = if args.full { Length::Full } else { Length::Short };
+                printer.out(&trace_text(&shown, length, printer.console())).map_err(failed)?;
+            }
+        }
+        Ok(ExitStatus::Success)
+    })
+}
+
+/// Reads all that is known of a trace.
+async fn read(store: &Store, id: &str) -> Result<ShownTrace, Failure> {
+    let gone = || Failure::errored(format!("the trace '{id}' is not in the store any more"));
+    let filter = TraceFilter { ids: vec![id.to_owned()], ..TraceFilter::default() };
+    let listed = store.list_traces(&filter).await.map_err(store_failure)?.into_iter().next().ok_or_else(gone)?;
+    let stored = store.trace(id).await.map_err(store_failure)?.ok_or_else(gone)?;
+    let document = RawValue::from_string(stored.document)
+        .map_err(|error| Failure::errored(format!("the document of the trace '{id}' is no JSON: {error}")))?;
+    Ok(ShownTrace {
+        listed,
+        document,
+        executions: store.executions_of_trace(id).await.map_err(store_failure)?,
+        feedback: store.feedback_of(id).await.map_err(store_failure)?,
+    })
+}

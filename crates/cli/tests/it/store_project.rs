@@ -1,0 +1,182 @@
+//! Stores that the real binary writes, looked at from outside.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use karat_core::port::{FeedbackStore, TraceStore};
+use karat_core::stored::TraceFilter;
+use karat_store::{Location, Store};
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection, Row as _};
+
+use crate::support::project;
+
+/// Names a PostgreSQL server in whose database schemas may be made.
+const POSTGRES: &str = "KARAT_TEST_POSTGRES";
+
+/// Which database a test is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+}
+
+/// Does what has to be waited for.
+pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// A project with a store that nobody else uses.
+pub(crate) struct StoreProject {
+    pub(crate) project: TempProject,
+    location: Location,
+    /// The server, and the schema that is taken away.
+    schema: Option<(String, String)>,
+}
+
+impl StoreProject {
+    /// Makes one. Where there is no such database, the test is skipped aloud, and fails in CI.
+    #[expect(clippy::print_stderr, reason = "the one who runs the tests is to see it")]
+    pub(crate) fn new(database: Database) -> Option<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let project = project();
+        if database == Database::Sqlite {
+            let location = Location::File(project.path().join(".karat/karat.db"));
+            return Some(Self { project, location, schema: None });
+        }
+        let Ok(url) = std::env::var(POSTGRES) else {
+            assert!(std::env::var("CI").is_err(), "CI needs PostgreSQL ({POSTGRES}): scripts/test starts it");
+            eprintln!("skipped: needs PostgreSQL ({POSTGRES})");
+            return None;
+        };
+        let schema = format!("karat_cli_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        wait(execute(&url, &format!("create schema {schema}")));
+        let between = if url.contains('?') { '&' } else { '?' };
+        let own = format!("{url}{between}options=-csearch_path%3D{schema}");
+        let project = project.env("KARAT_STORE", &own);
+        Some(Self { project, location: Location::Postgres(own), schema: Some((url, schema)) })
+    }
+
+    /// Returns all traces with what people said of them, by id, without when they were imported.
+    pub(crate) fn dump(&self) -> Vec<Value> {
+        wait(async {
+            let store = Store::open(&self.location).await.unwrap();
+            let mut rows = Vec::new();
+            let all = store.read_traces(&TraceFilter::default(), None, 1_000_000).await.unwrap();
+            for trace in all {
+                let raw = store.raw(&trace.head.trace_id).await.unwrap().unwrap();
+                let feedback = store.feedback_of(&trace.head.trace_id).await.unwrap();
+                rows.push(json!({
+                    "head": trace.head,
+                    "source": trace.source,
+                    "document": trace.document,
+                    "raw": String::from_utf8_lossy(&raw),
+                    "feedback": feedback,
+                }));
+            }
+            store.close().await;
+            rows
+        })
+    }
+
+    /// Returns all rows about traces as they are in the tables, without when they were imported; none where there is no
+    /// database yet. A trace without its payload, or the other way round, is a row that no other store has.
+    pub(crate) fn rows(&self) -> Vec<TraceRow> {
+        const TRACES: &str = "select coalesce(t.trace_id, p.trace_id), t.hash, t.raw_hash, t.tools, p.document, \
+                              p.raw, (select count(*) from trace_tools o where o.trace_id = t.trace_id) \
+                              from traces t full join trace_payloads p on p.trace_id = t.trace_id order by 1";
+        macro_rules! read {
+            ($connection:expr) => {{
+                let rows = sqlx::query(TRACES).fetch_all(&mut $connection).await.unwrap();
+                let row = |row: &_| TraceRow {
+                    id: get(row, 0),
+                    hashes: (get(row, 1), get(row, 2)),
+                    tools: get(row, 3),
+                    payloads: (get(row, 4), get(row, 5)),
+                    tool_rows: get(row, 6),
+                };
+                rows.iter().map(row).collect()
+            }};
+        }
+        wait(async {
+            match &self.location {
+                Location::File(path) if !path.exists() => Vec::new(),
+                Location::File(path) => {
+                    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+                    let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+                    if !has_tables(
+                        sqlx::query("select 1 from sqlite_master where name = 'trace_payloads'")
+                            .fetch_optional(&mut connection)
+                            .await,
+                    ) {
+                        return Vec::new();
+                    }
+                    read!(connection)
+                }
+                Location::Postgres(url) => {
+                    let mut connection = PgConnection::connect(url).await.unwrap();
+                    if !has_tables(
+                        sqlx::query("select 1 where to_regclass('trace_payloads') is not null")
+                            .fetch_optional(&mut connection)
+                            .await,
+                    ) {
+                        return Vec::new();
+                    }
+                    read!(connection)
+                }
+            }
+        })
+    }
+
+    /// Asserts that the database itself is whole.
+    pub(crate) fn assert_whole(&self) {
+        let Location::File(path) = &self.location else { return };
+        if !path.exists() {
+            return;
+        }
+        let answer: String = wait(async {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+            let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+            let row = sqlx::query("pragma integrity_check").fetch_one(&mut connection).await.unwrap();
+            row.get(0)
+        });
+        assert_eq!(answer, "ok");
+    }
+}
+
+/// All that is kept of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TraceRow {
+    id: String,
+    hashes: (Option<String>, Option<String>),
+    tools: Option<String>,
+    payloads: (Option<Vec<u8>>, Option<Vec<u8>>),
+    tool_rows: i64,
+}
+
+fn get<'r, R: sqlx::Row, T>(row: &'r R, column: usize) -> T
+where
+    usize: sqlx::ColumnIndex<R>,
+    T: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    row.get(column)
+}
+
+/// Tells whether the database was made before somebody killed who made it.
+fn has_tables<R>(found: Result<Option<R>, sqlx::Error>) -> bool {
+    found.unwrap().is_some()
+}
+
+impl Drop for StoreProject {
+    fn drop(&mut self) {
+        if let Some((url, schema)) = &self.schema {
+            wait(execute(url, &format!("drop schema {schema} cascade")));
+        }
+    }
+}
+
+async fn execute(url: &str, statement: &str) {
+    let mut connection = PgConnection::connect(url).await.expect("PostgreSQL");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("a schema");
+}

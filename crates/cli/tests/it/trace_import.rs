@@ -1,0 +1,321 @@
+//! `karat trace import`: traces of other programs into the store, each once.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use karat_testkit::project::TempProject;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::store_project::{Database, StoreProject};
+use crate::support::project;
+
+/// Returns a fixture of the readers.
+pub(crate) fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/tests/fixtures").join(path)
+}
+
+/// Returns a line with a trace that called tools.
+pub(crate) fn weather(id: &str, city: &str) -> String {
+    let call = json!({"name": "get_weather", "arguments": {"city": city}, "result": {"sky": "rain"}, "id": "c1"});
+    let failed = json!({"name": "get_wind", "arguments": {"city": city}, "error": "no such station"});
+    let trace = json!({
+        "trace_id": id,
+        "started_at": "2026-11-16T12:00:00Z",
+        "ended_at": "2026-11-16T12:00:01.5Z",
+        "model": "m-1",
+        "session_id": "s-1",
+        "steps": [
+            {"input": {"message": format!("Will it rain in {city}?")}, "output": {"response": ""},
+             "tool_calls": [call, failed], "error": null},
+            {"input": {"message": null}, "output": {"response": format!("It rains in {city}.")}, "tool_calls": [], "error": null}
+        ]
+    });
+    format!("{trace}\n")
+}
+
+/// Returns OTLP JSON with one span of a trace.
+fn span(trace: &str, span: &str, parent: Option<&str>, attributes: &[(&str, Value)]) -> Value {
+    let attribute = |(key, value): &(&str, Value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        json!({"key": key, "value": {"stringValue": text}})
+    };
+    let start = 1_700_000_000_000_000_000_u64 + u64::from_str_radix(span, 16).unwrap() * 1_000_000_000;
+    json!({"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {"name": "t"}, "spans": [{
+        "traceId": trace, "spanId": span, "parentSpanId": parent.unwrap_or(""), "name": format!("span {span}"),
+        "startTimeUnixNano": start.to_string(), "endTimeUnixNano": (start + 500_000_000).to_string(),
+        "attributes": attributes.iter().map(attribute).collect::<Vec<_>>(),
+    }]}]}]})
+}
+
+fn agent_spans() -> Vec<Value> {
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let chat = |id: &str, said: &str, answer: &str| {
+        let input = json!([{"role": "user", "parts": [{"type": "text", "content": said}]}]);
+        let output = json!([{"role": "assistant", "parts": [{"type": "text", "content": answer}]}]);
+        let attributes = [
+            ("gen_ai.operation.name", json!("chat")),
+            ("gen_ai.request.model", json!("m-2")),
+            ("gen_ai.input.messages", input),
+            ("gen_ai.output.messages", output),
+        ];
+        span(trace, id, Some("0000000000000001"), &attributes)
+    };
+    vec![
+        span(trace, "0000000000000001", None, &[("gen_ai.operation.name", json!("invoke_agent"))]),
+        chat("0000000000000002", "Rain?", "Let me look."),
+        chat("0000000000000003", "And wind?", "None."),
+    ]
+}
+
+fn import<const N: usize>(project: &TempProject, arguments: [&str; N]) -> (Option<i32>, Value) {
+    let all = ["trace", "import", "--format", "json"].into_iter().chain(arguments);
+    let output = project.run(all);
+    let report = serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output.both()));
+    (output.code, report)
+}
+
+fn counts(report: &Value) -> (u64, u64, u64) {
+    let count = |name: &str| report[name].as_u64().unwrap();
+    (count("added"), count("changed"), count("unchanged"))
+}
+
+#[test]
+fn what_was_imported_is_said() {
+    let project = project()
+        .file("traces/b.jsonl", [weather("w-1", "Oslo"), weather("w-2", "Rome")].concat())
+        .file("traces/a/notes.txt", "not a trace")
+        .file(
+            "traces/broken.jsonl",
+            format!("{}{{\"trace_id\": \"cut\n[]\n{}", weather("w-3", "Paris"), weather("w-4", "Kyiv")),
+        )
+        .file("traces/other.json", "{\"hello\": 1}");
+    let output = project.run(["trace", "import", "traces"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 1
+    ----- stdout -----
+    4 traces added, 0 changed, 0 unchanged (karat 4)
+      8 steps, 8 tool calls of 2 tools, 4 errors
+    3 refused
+      traces/broken.jsonl, line 2: not JSON: EOF while parsing a string
+      traces/broken.jsonl, line 3: of no known kind
+      traces/other.json: no known kind of traces: line 1 has nothing of one;
+          looked for a document with 'trace_id' and 'steps' (karat),
+          'resourceSpans', 'resourceLogs' or 'batches' (otlp), 'data' with 'traceID'
+          and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with
+          'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with
+          'reward' (tau-bench); name the kind with --from KIND
+    1 file passed over by name: traces/a/notes.txt
+    ----- stderr -----
+    next: karat trace list, karat trace show ID, karat eval run NAME --stored
+    ");
+    let again = project.run(["trace", "import", "traces/b.jsonl"]);
+    insta::assert_snapshot!(again.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    0 traces added, 0 changed, 2 unchanged (karat 2)
+      4 steps, 4 tool calls of 2 tools, 2 errors
+    ----- stderr -----
+    ");
+}
+
+#[rstest]
+#[case::sqlite(Database::Sqlite)]
+#[case::postgres(Database::Postgres)]
+fn the_same_again_changes_nothing(#[case] database: Database) {
+    let Some(store) = StoreProject::new(database) else { return };
+    let project = &store.project;
+    let spans = agent_spans();
+    let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
+    project.write("otlp.jsonl", lines);
+    project.write("w.jsonl", [weather("w-1", "Oslo"), weather("w-2", "Rome")].concat());
+    let langfuse = fixture("langfuse");
+    let arguments = ["otlp.jsonl", "w.jsonl", langfuse.to_str().unwrap(), "--feedback"];
+    let (_, first) = import(project, arguments);
+    assert_eq!(counts(&first), (13, 0, 0), "{first}");
+    let before = store.dump();
+    let (_, second) = import(project, arguments);
+    assert_eq!(counts(&second), (0, 0, 13), "{second}");
+    assert_eq!(store.dump(), before);
+    store.assert_whole();
+}
+
+#[rstest]
+#[case::in_order(&[0, 1, 2])]
+#[case::backwards(&[2, 1, 0])]
+#[case::twice(&[1, 0, 1, 2, 0])]
+fn spans_come_together_in_any_order(#[case] order: &[usize]) {
+    let together = StoreProject::new(Database::Sqlite).unwrap();
+    let spans = agent_spans();
+    let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
+    together.project.write("all.jsonl", lines);
+    assert_eq!(import(&together.project, ["all.jsonl"]).0, Some(0));
+    let apart = StoreProject::new(Database::Sqlite).unwrap();
+    for (number, index) in order.iter().enumerate() {
+        apart.project.write("one.json", spans[*index].to_string());
+        let (code, report) = import(&apart.project, ["one.json"]);
+        assert_eq!((code, report["added"].as_u64()), (Some(0), Some(u64::from(number == 0))), "{report}");
+    }
+    assert_eq!(apart.dump(), together.dump());
+    let document: Value = serde_json::from_str(together.dump()[0]["document"].as_str().unwrap()).unwrap();
+    assert_eq!(document["steps"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn compressed_files_and_pipes_are_read() {
+    let project = project();
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(weather("w-1", "Oslo").as_bytes()).unwrap();
+    project.write("w.jsonl.gz", packed.finish().unwrap().as_slice());
+    let (code, report) = import(&project, ["w.jsonl.gz"]);
+    assert_eq!((code, counts(&report)), (Some(0), (1, 0, 0)));
+    let piped = project.command(["trace", "import", "-", "--from", "karat", "--format", "json"]);
+    let output = piped.stdin(weather("w-1", "Oslo") + &weather("w-2", "Rome")).run();
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((output.code, counts(&report)), (Some(0), (1, 0, 1)));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_imported() {
+    let project = project().file("traces/good.jsonl", weather("w-1", "Oslo"));
+    std::os::unix::fs::symlink("nowhere", project.path().join("traces/gone.jsonl")).unwrap();
+    let output = project.run(["trace", "import", "traces"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 3
+    ----- stdout -----
+    1 trace added, 0 changed, 0 unchanged (karat 1)
+      2 steps, 2 tool calls of 2 tools, 1 error
+    1 refused
+      traces/gone.jsonl: No such file or directory (os error 2)
+    ----- stderr -----
+    ");
+}
+
+#[rstest]
+#[case(&["trace", "import", "missing.jsonl"], 2)]
+#[case(&["trace", "import"], 2)]
+#[case(&["trace", "import", "empty", "--from", "langfuze"], 2)]
+#[case(&["trace", "import", "-", "-"], 2)]
+#[case(&["trace", "import", "empty"], 4)]
+#[case(&["trace", "import", "--from", "langfuse", "--url", "http://localhost:1"], 2)]
+#[case(&["trace", "import", "--from", "openai", "--url", "http://localhost:1"], 2)]
+#[case(&["trace", "import", "w.jsonl", "--store", "mysql://x"], 2)]
+#[case(&["trace", "import", "w.jsonl", "--store", "w.jsonl"], 3)]
+fn what_cannot_be_done_is_told_by_the_code(#[case] arguments: &[&str], #[case] code: i32) {
+    let project = project().file("empty/nothing.txt", "").file("w.jsonl", weather("w-1", "Oslo"));
+    let output = project.run(arguments.iter().copied());
+    assert_eq!(output.code, Some(code), "{}", output.both());
+    assert!(output.stderr.contains("error:"), "{}", output.stderr);
+    assert!(!project.path().join(".karat/karat.db").exists() || code == 4);
+}
+
+#[test]
+fn a_dry_run_keeps_nothing() {
+    let project = project().file("w.jsonl", weather("w-1", "Oslo"));
+    let output = project.run(["trace", "import", "w.jsonl", "--dry-run"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    1 trace would be added, 0 changed, 0 unchanged (karat 1)
+      2 steps, 2 tool calls of 2 tools, 1 error
+    ----- stderr -----
+    ");
+    assert!(!project.path().join(".karat").exists());
+}
+
+#[test]
+fn a_trace_that_came_twice_is_the_last_one() {
+    let store = StoreProject::new(Database::Sqlite).unwrap();
+    store.project.write("w.jsonl", weather("w-1", "Oslo") + &weather("w-1", "Rome"));
+    for expected in [(1, 0, 0), (0, 0, 1)] {
+        let (code, report) = import(&store.project, ["w.jsonl"]);
+        assert_eq!((code, counts(&report), report["superseded"].as_u64()), (Some(0), expected, Some(1)));
+    }
+    assert_eq!(store.dump()[0]["head"]["input_preview"], "Will it rain in Rome?");
+}
+
+#[rstest]
+#[case::sqlite(Database::Sqlite)]
+#[case::postgres(Database::Postgres)]
+fn two_imports_at_once_are_as_one(#[case] database: Database) {
+    let Some(store) = StoreProject::new(database) else { return };
+    let lines: String = (0..400).map(|number| weather(&format!("w-{number}"), "Oslo")).collect();
+    store.project.write("w.jsonl", lines);
+    // Each has other spans of the same traces.
+    for (name, wanted) in [("a.jsonl", 0..2), ("b.jsonl", 1..3)] {
+        let mut lines = String::new();
+        for number in 1..=60 {
+            for span in &agent_spans()[wanted.clone()] {
+                let id = format!("{number:032x}");
+                lines += &span.to_string().replace("4bf92f3577b34da6a3ce929d0e0e4736", &id);
+                lines += "\n";
+            }
+        }
+        store.project.write(name, lines);
+    }
+    let start = |spans: &str| store.project.command(["trace", "import", "w.jsonl", spans, "--format", "json"]).start();
+    let running = [start("a.jsonl"), start("b.jsonl")];
+    for output in running.map(|one| one.wait().unwrap()) {
+        assert_eq!(output.code, Some(0), "{}", output.both());
+    }
+    let rows = store.dump();
+    assert_eq!(rows.len(), 460);
+    let spans = rows.iter().filter(|row| row["source"] == "otlp");
+    for row in spans {
+        let raw: Value = serde_json::from_str(row["raw"].as_str().unwrap()).unwrap();
+        assert_eq!(raw["spans"].as_object().unwrap().len(), 3, "spans were lost: {raw}");
+    }
+}
+
+/// Who is asked to stop writes what was read, and says so.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_import_keeps_what_it_read() {
+    let store = StoreProject::new(Database::Sqlite).unwrap();
+    let pipe = store.project.path().join("pipe.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let running = store.project.command(["trace", "import", "pipe.jsonl"]).start();
+    let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    writer.write_all((weather("w-1", "Oslo") + &weather("w-2", "Rome")).as_bytes()).unwrap();
+    writer.flush().unwrap();
+    // What is read waits at most a second.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !store.project.path().join(".karat/karat.db").exists() || store.dump().len() < 2 {
+        assert!(std::time::Instant::now() < deadline, "what a pipe says is not kept");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    running.interrupt();
+    let output = running.wait().unwrap();
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 130
+    ----- stdout -----
+    2 traces added, 0 changed, 0 unchanged (karat 2)
+      4 steps, 4 tool calls of 2 tools, 2 errors
+    interrupted: what is counted here was kept; the same command goes on
+    ----- stderr -----
+    ");
+    drop(writer);
+    assert_eq!(store.dump().len(), 2);
+}
+
+#[test]
+fn rewards_become_feedback_when_asked() {
+    let store = StoreProject::new(Database::Sqlite).unwrap();
+    let message = |role: &str, content: &str| json!({"role": role, "content": content});
+    let run = |task: u64, reward: f64| {
+        let traj = [message("system", "Help."), message("user", "Hi"), message("assistant", "Hello")];
+        json!({"task_id": task, "trial": 0, "reward": reward, "info": {}, "traj": traj})
+    };
+    store.project.write("runs.json", json!([run(1, 1.0), run(2, 0.0)]).to_string());
+    let (code, report) = import(&store.project, ["runs.json"]);
+    assert_eq!((code, &report["feedback"]), (Some(0), &json!({"found": 2, "asked": false, "added": 0})));
+    for added in [2, 0] {
+        let (_, report) = import(&store.project, ["runs.json", "--feedback"]);
+        assert_eq!(report["feedback"], json!({"found": 2, "asked": true, "added": added}));
+    }
+    let said: Vec<Value> = store.dump().iter().map(|row| row["feedback"][0]["rating"].clone()).collect();
+    assert_eq!(said, ["positive", "negative"]);
+}

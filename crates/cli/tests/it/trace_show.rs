@@ -1,0 +1,186 @@
+//! `karat trace list` and `karat trace show`.
+
+use karat_testkit::project::TempProject;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::project;
+use crate::trace_import::{fixture, weather};
+
+fn with_traces() -> TempProject {
+    let quiet = json!({
+        "trace_id": "0123456789abcdef-quiet", "name": "a greeting", "started_at": "2026-11-15T08:30:00Z", "model": "m-2",
+        "steps": [{"input": "hello", "output": "hi", "tool_calls": [], "error": null}]
+    });
+    let project = project().file("t.jsonl", format!("{}{}{quiet}\n", weather("w-1", "Oslo"), weather("w-10", "Rome")));
+    let output = project.run(["trace", "import", "t.jsonl"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    project
+}
+
+fn ids(project: &TempProject, flags: &[&str]) -> Vec<String> {
+    let all = ["trace", "list", "--format", "jsonl"].iter().chain(flags).copied();
+    let output = project.run(all);
+    assert_eq!(output.code, Some(if output.stdout.is_empty() { 4 } else { 0 }), "{}", output.both());
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["trace_id"].as_str().unwrap().to_owned();
+    output.stdout.lines().map(id).collect()
+}
+
+#[test]
+fn traces_are_listed_newest_first() {
+    let project = with_traces();
+    insta::assert_snapshot!(project.run(["trace", "list"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    trace     began             steps  calls  errors  message
+    w-1       2026-11-16 12:00      2      2       1  Will it rain in Oslo?
+    w-10      2026-11-16 12:00      2      2       1  Will it rain in Rome?
+    01234567  2026-11-15 08:30      1                 hello
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["trace", "list", "--limit", "1", "--ascii"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    trace  began             steps  calls  errors  message
+    w-1    2026-11-16 12:00      2      2       1  Will it rain in Oslo?
+    ----- stderr -----
+    the newest 1 of 3 traces; --limit N shows more
+    ");
+    let json = project.run(["trace", "list", "--format", "json", "--limit", "2"]);
+    let list: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((list["total"].as_u64(), list["traces"].as_array().unwrap().len()), (Some(3), 2));
+}
+
+#[rstest]
+#[case(&["--tool", "get_wind"], &["w-1", "w-10"])]
+#[case(&["--tool", "get_wind", "--tool", "other"], &[])]
+#[case(&["--model", "m-2"], &["0123456789abcdef-quiet"])]
+#[case(&["--session", "s-1", "--search", "ROME"], &["w-10"])]
+#[case(&["--no-errors"], &["0123456789abcdef-quiet"])]
+#[case(&["--errors", "--limit", "1"], &["w-1"])]
+#[case(&["--since", "2026-11-16"], &["w-1", "w-10"])]
+#[case(&["--until", "2026-11-16"], &["0123456789abcdef-quiet"])]
+#[case(&["--source", "otlp"], &[])]
+#[case(&["--source", "otlp", "--source", "karat", "--unrated", "--search", "greeting"], &["0123456789abcdef-quiet"])]
+#[case(&["--rated"], &[])]
+#[case(&["--rating", "negative"], &[])]
+fn filters_narrow_each_other(#[case] flags: &[&str], #[case] expected: &[&str]) {
+    assert_eq!(ids(&with_traces(), flags), expected);
+}
+
+#[test]
+fn a_store_without_traces_says_so() {
+    insta::assert_snapshot!(project().run(["trace", "list"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no traces in the store
+    hint: karat trace import FILE, or karat trace receive
+    ");
+    insta::assert_snapshot!(with_traces().run(["trace", "list", "--rated"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no trace is as the filters say
+    ");
+    insta::assert_snapshot!(project().run(["trace", "list", "--since", "yesterday"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --since is no time: 'yesterday'
+    hint: a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)
+    ");
+}
+
+#[test]
+fn a_conversation_is_drawn() {
+    let project = with_traces();
+    let output = project.run(["trace", "show", "w-1"]).filtered();
+    let imported = output.lines().find(|line| line.contains("imported ")).unwrap().to_owned();
+    insta::assert_snapshot!(output.replace(&imported, "  source   karat, imported [TIME]"), @r#"
+    exit: 0
+    ----- stdout -----
+    trace w-1
+      source   karat, imported [TIME]
+      began    2026-11-16 12:00, took 1.5 s
+      model    m-1
+      session  s-1
+      has      2 steps, 2 tool calls, 1 error
+
+    ── step 1 of 2 ─────────────────────────────────────────────────────────────────
+    user
+      Will it rain in Oslo?
+    assistant
+      → get_weather({"city":"Oslo"})
+        = {"sky":"rain"}
+      → get_wind({"city":"Oslo"})
+        ✗ error: no such station
+
+    ── step 2 of 2 ─────────────────────────────────────────────────────────────────
+    assistant
+      It rains in Oslo.
+    ----- stderr -----
+    "#);
+}
+
+#[test]
+fn ids_may_be_shortened_where_one_is_meant() {
+    let project = with_traces();
+    assert_eq!(project.run(["trace", "show", "01234"]).code, Some(0));
+    // An id that is the beginning of another is still that id.
+    let exact = project.run(["trace", "show", "w-1", "--format", "json"]);
+    let shown: Value = serde_json::from_str(&exact.stdout).unwrap();
+    assert_eq!((&shown["trace_id"], &shown["document"]["trace_id"]), (&json!("w-1"), &json!("w-1")));
+    insta::assert_snapshot!(project.run(["trace", "show", "w-"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the ids of several traces begin with 'w-'
+    hint: say more of it: w-1, w-10
+    ");
+    insta::assert_snapshot!(project.run(["trace", "show", "x"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no trace 'x' in the store
+    hint: 'karat trace list' shows the traces; an id may be shortened to its beginning
+    ");
+}
+
+#[test]
+fn the_raw_payload_is_as_it_came() {
+    let project = with_traces();
+    let output = project.run(["trace", "show", "w-1", "--raw"]);
+    assert_eq!(output.stdout.trim_end(), weather("w-1", "Oslo").trim_end());
+}
+
+#[test]
+fn nothing_in_a_trace_steers_the_terminal() {
+    let hostile = "\u{1b}[2J\u{202e}\u{7}\r\n\u{9b}31m";
+    let call = json!({"name": hostile, "arguments": {hostile: hostile}, "result": hostile, "error": hostile});
+    let trace = json!({
+        "trace_id": "h\u{202e}1", "name": hostile, "model": hostile, "session_id": hostile, "user_id": hostile,
+        "tags": [hostile], "error": hostile,
+        "steps": [{"input": {"message": hostile}, "output": {"response": hostile}, "tool_calls": [call], "error": hostile}]
+    });
+    let project = project().file("t.jsonl", format!("{trace}\n"));
+    for arguments in [&["trace", "import", "t.jsonl"][..], &["trace", "list"], &["trace", "show", "h"]] {
+        let output = project.run(arguments.iter().copied());
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        let steering = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
+        assert!(!output.both().chars().any(steering), "{:?}", output.both());
+    }
+}
+
+#[test]
+fn a_real_trace_is_drawn_within_eighty_columns() {
+    let project = project();
+    let file = fixture("langfuse/vercel-aisdk-2025-11-17.trace.json");
+    assert_eq!(project.run(["trace", "import", file.to_str().unwrap()]).code, Some(0));
+    let list = project.run(["trace", "list"]);
+    let shown = project.run(["trace", "show", list.stdout.lines().nth(1).unwrap().split(' ').next().unwrap()]);
+    assert_eq!(shown.code, Some(0), "{}", shown.both());
+    for line in list.stdout.lines().chain(shown.stdout.lines()) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}

@@ -1,0 +1,250 @@
+//! Whatever happens in whatever order, the comparison is what a recomputation from the history gives.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use karat_core::feedback::{Feedback, Rating, consensus};
+use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{AgreementCounts, ContradictionFilter, Resolution, ResolutionKind};
+use karat_store::Store;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::support::{Kind, Place, at, document, execution, says, trace_of, version};
+
+const TRACES: usize = 4;
+const EVALS: usize = 2;
+
+/// Something that somebody does.
+#[derive(Debug, Clone)]
+enum Act {
+    /// The trace is imported, with this text and on this day.
+    Import {
+        trace: usize,
+        said: u8,
+        day: i64,
+    },
+    AddVersion {
+        eval: usize,
+        code: u8,
+    },
+    /// The version that is this many before the newest one judges.
+    Judge {
+        eval: usize,
+        back: u64,
+        trace: usize,
+        result: Option<bool>,
+    },
+    Rate {
+        trace: usize,
+        author: usize,
+        rating: Rating,
+        seconds: i64,
+    },
+    Resolve {
+        eval: usize,
+        trace: usize,
+    },
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let rating = prop::sample::select(Rating::ALL.to_vec());
+    prop_oneof![
+        1 => (0..TRACES, 0..3_u8, 0..3_i64).prop_map(|(trace, said, day)| Act::Import { trace, said, day }),
+        1 => (0..EVALS, 0..3_u8).prop_map(|(eval, code)| Act::AddVersion { eval, code }),
+        4 => (0..EVALS, 0..3_u64, 0..TRACES, any::<Option<bool>>())
+            .prop_map(|(eval, back, trace, result)| Act::Judge { eval, back, trace, result }),
+        4 => (0..TRACES, 0..3_usize, rating, 0..4_i64)
+            .prop_map(|(trace, author, rating, seconds)| Act::Rate { trace, author, rating, seconds }),
+        2 => (0..EVALS, 0..TRACES).prop_map(|(eval, trace)| Act::Resolve { eval, trace }),
+    ]
+}
+
+/// All that was done, kept as plainly as can be.
+#[derive(Default)]
+struct Model {
+    days: BTreeMap<usize, i64>,
+    newest: BTreeMap<usize, (u64, u8)>,
+    verdicts: BTreeMap<(usize, u64, usize), Option<bool>>,
+    said: Vec<(usize, Feedback)>,
+    resolved: Vec<(usize, usize, bool, Rating)>,
+}
+
+impl Model {
+    fn rating(&self, trace: usize) -> Option<Rating> {
+        let mut newest: BTreeMap<&str, &Feedback> = BTreeMap::new();
+        for (_, one) in self.said.iter().filter(|(about, _)| *about == trace) {
+            let before = newest.entry(&one.author).or_insert(one);
+            if one.created_at >= before.created_at {
+                *before = one;
+            }
+        }
+        consensus(newest.values().map(|one| one.rating))
+    }
+
+    fn counts(&self, eval: usize, version: u64) -> BTreeMap<i64, AgreementCounts> {
+        let mut days: BTreeMap<i64, AgreementCounts> = BTreeMap::new();
+        for ((_, _, trace), result) in self.verdicts.iter().filter(|((e, v, _), _)| (*e, *v) == (eval, version)) {
+            let counts = days.entry(self.days[trace]).or_default();
+            match (result, self.rating(*trace)) {
+                (None, _) => counts.errored += 1,
+                (Some(_), None) => counts.unrated += 1,
+                (Some(_), Some(Rating::Neutral)) => counts.neutral += 1,
+                (Some(true), Some(Rating::Positive)) => counts.passed_positive += 1,
+                (Some(true), Some(Rating::Negative)) => counts.passed_negative += 1,
+                (Some(false), Some(Rating::Positive)) => counts.failed_positive += 1,
+                (Some(false), Some(Rating::Negative)) => counts.failed_negative += 1,
+            }
+        }
+        days
+    }
+
+    /// Returns the contradictions of the newest versions, and whether somebody decided about them.
+    fn contradictions(&self) -> Vec<(String, String, bool)> {
+        let mut found = Vec::new();
+        for (eval, (version, _)) in &self.newest {
+            for ((_, _, trace), result) in self.verdicts.iter().filter(|((e, v, _), _)| (e, v) == (eval, version)) {
+                if let (Some(passed), Some(rating)) = (*result, self.rating(*trace))
+                    && rating.contradicts(passed)
+                {
+                    let resolved = self.resolved.contains(&(*eval, *trace, passed, rating));
+                    found.push((eval_id(*eval), trace_id(*trace), resolved));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn trace_id(trace: usize) -> String {
+    format!("t-{trace}")
+}
+
+fn eval_id(eval: usize) -> String {
+    format!("eval_{eval}")
+}
+
+async fn perform(store: &Store, model: &mut Model, act: Act) {
+    match act {
+        Act::Import { trace, said, day } => {
+            let id = trace_id(trace);
+            let new = trace_of(&id, &document(&id, &said.to_string(), day * 86_400));
+            store.put_traces(&[new], at(0)).await.expect("stored");
+            model.days.insert(trace, day);
+        }
+        Act::AddVersion { eval, code } => {
+            let added = store.add_version(&version(&eval_id(eval), &code.to_string())).await.expect("added");
+            let expected = match model.newest.get(&eval) {
+                Some((newest, before)) if *before == code => (*newest, true),
+                Some((newest, _)) => (newest + 1, false),
+                None => (1, false),
+            };
+            assert_eq!((added.version, added.was_there), expected);
+            model.newest.insert(eval, (expected.0, code));
+        }
+        Act::Judge { eval, back, trace, result } => {
+            let Some((newest, _)) = model.newest.get(&eval) else { return };
+            let version = newest.saturating_sub(back).max(1);
+            let id = trace_id(trace);
+            let about = trace_of(&id, &document(&id, "x", 0));
+            let put = store.put_executions(&[execution(&eval_id(eval), version, &about, result)]).await;
+            assert_eq!(put.is_ok(), model.days.contains_key(&trace));
+            if put.is_ok() {
+                model.verdicts.insert((eval, version, trace), result);
+            }
+        }
+        Act::Rate { trace, author, rating, seconds } => {
+            let one = says(["ann", "bob", "eve"][author], &trace_id(trace), rating, seconds);
+            let put = store.add_feedback(std::slice::from_ref(&one)).await;
+            assert_eq!(put.is_ok(), model.days.contains_key(&trace));
+            if let Ok(is_new) = put {
+                assert_eq!(is_new[0], !model.said.contains(&(trace, one.clone())));
+                if is_new[0] {
+                    model.said.push((trace, one));
+                }
+            }
+        }
+        Act::Resolve { eval, trace } => {
+            let (eval_name, trace_name) = (eval_id(eval), trace_id(trace));
+            let there =
+                model.contradictions().into_iter().any(|(e, t, _)| (e, t) == (eval_name.clone(), trace_name.clone()));
+            let kind = ResolutionKind::Dismissed;
+            let resolution = Resolution { kind, note: None, author: "ann".to_owned(), resolved_at: at(5) };
+            assert_eq!(store.resolve(&eval_name, &trace_name, &resolution).await.expect("asked"), there);
+            if there {
+                let version = model.newest[&eval].0;
+                let passed = model.verdicts[&(eval, version, trace)].expect("a verdict");
+                model.resolved.push((eval, trace, passed, model.rating(trace).expect("a rating")));
+            }
+        }
+    }
+}
+
+async fn compare(store: &Store, place: &Place, model: &Model) {
+    let first: Date = "2026-09-21".parse().expect("a day");
+    for (eval, (newest, _)) in &model.newest {
+        for version in 1..=*newest {
+            let expected = model.counts(*eval, version);
+            let days = store.agreement_by_day(&eval_id(*eval), version).await.expect("days");
+            let seen: BTreeMap<i64, AgreementCounts> = days
+                .iter()
+                .map(|one| (i64::from(one.day.since(first).expect("days").get_days()), one.counts))
+                .collect();
+            assert_eq!(seen, expected);
+        }
+    }
+    let expected = model.contradictions();
+    let all = ContradictionFilter { resolved: true, ..ContradictionFilter::default() };
+    let mut seen: Vec<_> = store
+        .contradictions(&all)
+        .await
+        .expect("contradictions")
+        .into_iter()
+        .map(|one| (one.eval_id, one.trace_id, one.resolution.is_some()))
+        .collect();
+    seen.sort();
+    assert_eq!(seen, expected);
+    assert_eq!(store.count_contradictions(&all).await.expect("a number"), expected.len() as u64);
+    let open = store.count_contradictions(&ContradictionFilter::default()).await.expect("a number");
+    assert_eq!(open, expected.iter().filter(|(_, _, resolved)| !resolved).count() as u64);
+    let listed = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
+    assert_eq!(listed.len() as u64, open);
+    let view =
+        place.rows("select eval_id, trace_id from eval_comparison where is_contradiction = 1 order by 1, 2").await;
+    let view: Vec<Vec<String>> =
+        view.into_iter().map(|row| row.into_iter().map(Option::unwrap_or_default).collect()).collect();
+    let expected: Vec<Vec<String>> = expected.into_iter().map(|(eval, trace, _)| vec![eval, trace]).collect();
+    assert_eq!(view, expected);
+}
+
+fn hold(kind: Kind, cases: u32) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let held = TestRunner::new(config).run(&prop::collection::vec(act(), 1..40), |acts| {
+        runtime.block_on(async {
+            let Some(place) = Place::new(kind).await else { return };
+            let store = place.open().await;
+            let mut model = Model::default();
+            for act in acts {
+                perform(&store, &mut model, act).await;
+            }
+            compare(&store, &place, &model).await;
+            place.remove(store).await;
+        });
+        Ok(())
+    });
+    held.expect("the comparison is live");
+}
+
+#[test]
+fn the_comparison_is_live_in_sqlite() {
+    hold(Kind::Sqlite, 24);
+}
+
+#[test]
+fn the_comparison_is_live_in_postgres() {
+    if crate::support::postgres_url().is_some() {
+        hold(Kind::Postgres, 24);
+    }
+}

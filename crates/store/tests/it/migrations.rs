@@ -1,0 +1,35 @@
+//! Migrations are never edited: a store that somebody has could not be opened any more.
+
+use std::path::Path;
+
+use karat_core::hash::short_hash;
+
+/// Every migration and its hash. A new migration adds a line; no line changes once it was released.
+const RELEASED: [(&str, &str); 2] =
+    [("postgres/0001_store.sql", "5fbf3e9f83aa"), ("sqlite/0001_store.sql", "f24c93c237b6")];
+
+#[test]
+fn what_was_released_is_as_it_was() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let mut found = Vec::new();
+    for database in ["postgres", "sqlite"] {
+        for entry in std::fs::read_dir(folder.join(database)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let hash = short_hash(&std::fs::read(&path).expect("a file"));
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            found.push((format!("{database}/{name}"), hash));
+        }
+    }
+    found.sort();
+    let found: Vec<(&str, &str)> = found.iter().map(|(name, hash)| (name.as_str(), hash.as_str())).collect();
+    assert_eq!(found, RELEASED, "a migration was edited, or a new one is not listed here");
+}
+
+#[test]
+fn both_databases_have_the_same_migrations() {
+    let names = |database: &str| {
+        let released = RELEASED.iter().filter_map(|(name, _)| name.strip_prefix(database));
+        released.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(names("sqlite/"), names("postgres/"));
+}

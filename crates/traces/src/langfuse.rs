@@ -1,0 +1,250 @@
+//! Langfuse's exports: a trace, its observations and its scores.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use karat_core::document::TraceDocument;
+use karat_core::feedback::Rating;
+use serde_json::{Map, Value};
+
+use crate::assemble::assemble;
+use crate::identity::checked_id;
+use crate::json::{first, first_count, first_number, first_text, is_blank};
+use crate::kind::Kind;
+use crate::parts::{Role, Span, TraceParts};
+use crate::piece::{Imported, SourceFeedback};
+use crate::rating::{rating_of_label, rating_of_score};
+use crate::unpack::{time, unpacked};
+
+/// Reads one trace: `{trace, observations, scores}`, or a trace that has its observations and scores within.
+pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
+    let Some(export) = value.as_object() else {
+        return Err("a trace is an object".to_owned());
+    };
+    let trace = match export.get("trace") {
+        Some(Value::Object(trace)) => trace,
+        Some(_) => return Err("'trace' is not an object".to_owned()),
+        None => export,
+    };
+    let id = match first(trace, &["id"]).or_else(|| first(export, &["traceId"])) {
+        Some(Value::String(id)) => checked_id(id)?,
+        _ => return Err("the trace has no 'id'".to_owned()),
+    };
+    let observations = objects(export.get("observations")).or_else(|| objects(trace.get("observations")));
+    let mut parts = TraceParts::new(Kind::Langfuse, &id);
+    for (index, observation) in observations.unwrap_or_default().into_iter().enumerate() {
+        let span = span(observation).ok_or_else(|| format!("observations[{index}] has no 'id'"))?;
+        parts.spans.insert(span.id.clone(), span);
+    }
+    if parts.spans.is_empty() {
+        parts.spans.insert(id.clone(), whole(&id, trace));
+    }
+    let mut assembled = assemble(&parts);
+    describe(&mut assembled.document, trace);
+    let scores = objects(export.get("scores")).or_else(|| objects(trace.get("scores"))).unwrap_or_default();
+    assembled.feedback.extend(feedback(&scores));
+    Ok(Imported {
+        kind: Kind::Langfuse,
+        trace_id: id,
+        document: assembled.document.to_text(),
+        raw: text.to_vec(),
+        feedback: assembled.feedback,
+    })
+}
+
+/// Returns a list's objects, where there are any: lists may hold ids instead.
+fn objects(list: Option<&Value>) -> Option<Vec<&Map<String, Value>>> {
+    let objects: Vec<_> = list?.as_array()?.iter().filter_map(Value::as_object).collect();
+    (!objects.is_empty()).then_some(objects)
+}
+
+/// Returns the trace itself as a piece of work, for want of observations.
+fn whole(id: &str, trace: &Map<String, Value>) -> Span {
+    Span {
+        id: id.to_owned(),
+        name: first_text(trace, &["name"]).unwrap_or_default().to_owned(),
+        role: Some(Role::Agent),
+        start: trace.get("timestamp").and_then(time),
+        input: trace.get("input").filter(|value| !is_blank(value)).map(unpacked),
+        output: trace.get("output").filter(|value| !is_blank(value)).map(unpacked),
+        ..Span::default()
+    }
+}
+
+/// Reads an observation.
+fn span(observation: &Map<String, Value>) -> Option<Span> {
+    let id = first_text(observation, &["id"])?.to_owned();
+    let metadata = observation.get("metadata").map(unpacked).unwrap_or_default();
+    let part = |name: &str| metadata.get(name).and_then(Value::as_object).cloned();
+    let mut attributes = part("attributes").unwrap_or_default();
+    let failed = first_text(observation, &["level"]) == Some("ERROR");
+    let message = || first_text(observation, &["statusMessage"]).unwrap_or_default().to_owned();
+    let mut role = role(observation, &attributes);
+    let mut output = observation.get("output").filter(|value| !is_blank(value)).map(unpacked);
+    if role.is_none()
+        && let Some(answer) = output.as_ref().and_then(tool_message)
+    {
+        // LangGraph's tools are observations like any other; the tool's message is what they give back.
+        role = Some(Role::Tool);
+        for (name, here) in [("gen_ai.tool.call.id", "tool_call_id"), ("gen_ai.tool.name", "name")] {
+            set(&mut attributes, name, answer.get(here));
+        }
+        output = answer.get("content").map(unpacked);
+    }
+    if first_text(observation, &["type"]) == Some("GENERATION") {
+        add_usage(&mut attributes, observation);
+    }
+    Some(Span {
+        parent: first_text(observation, &["parentObservationId"]).filter(|parent| *parent != id).map(str::to_owned),
+        id,
+        name: first_text(observation, &["name"]).unwrap_or_default().to_owned(),
+        role,
+        start: observation.get("startTime").and_then(time),
+        end: observation.get("endTime").and_then(time),
+        attributes,
+        error: failed.then(message),
+        input: observation.get("input").filter(|value| !is_blank(value)).map(unpacked).map(without_definitions),
+        output,
+        resource: part("resourceAttributes").unwrap_or_default(),
+        scope: metadata.get("scope").and_then(|scope| scope.get("name")).and_then(Value::as_str).map(str::to_owned),
+        ..Span::default()
+    })
+}
+
+/// Returns what Langfuse calls an observation. A span may be anything, and so may what the AI SDK wrote, whose outer
+/// spans are generations to Langfuse: there the attributes decide.
+fn role(observation: &Map<String, Value>, attributes: &Map<String, Value>) -> Option<Role> {
+    match first_text(observation, &["type"])? {
+        "GENERATION" if attributes.contains_key("ai.operationId") => None,
+        "GENERATION" => Some(Role::Model),
+        "TOOL" => Some(Role::Tool),
+        "AGENT" => Some(Role::Agent),
+        "EVENT" | "EMBEDDING" | "RETRIEVER" | "EVALUATOR" | "GUARDRAIL" => Some(Role::Other),
+        _ => None,
+    }
+}
+
+fn tool_message(output: &Value) -> Option<&Map<String, Value>> {
+    let object = output.as_object()?;
+    let is_one = first_text(object, &["type", "role"]) == Some("tool") && object.contains_key("tool_call_id");
+    is_one.then_some(object)
+}
+
+/// Takes out the definitions of tools, which some integrations list among the messages as if a tool had spoken.
+fn without_definitions(input: Value) -> Value {
+    fn is_definition(item: &Value) -> bool {
+        let content = item.get("content").map(unpacked).unwrap_or_default();
+        item.get("role").and_then(Value::as_str) == Some("tool")
+            && item.get("tool_call_id").is_none()
+            && content.get("type").and_then(Value::as_str) == Some("function")
+            && content
+                .get("function")
+                .is_some_and(|function| function.get("name").is_some() && function.get("arguments").is_none())
+    }
+    match input {
+        Value::Array(items) => Value::Array(items.into_iter().filter(|item| !is_definition(item)).collect()),
+        other => other,
+    }
+}
+
+fn set(attributes: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
+    if let Some(value) = value.filter(|value| !value.is_null())
+        && !attributes.contains_key(name)
+    {
+        attributes.insert(name.to_owned(), value.clone());
+    }
+}
+
+/// Adds what Langfuse itself knows of a generation, by the names that spans have for it.
+fn add_usage(attributes: &mut Map<String, Value>, observation: &Map<String, Value>) {
+    set(attributes, "gen_ai.request.model", first(observation, &["model", "providedModelName"]));
+    let nothing = Map::new();
+    let part = |name: &str| observation.get(name).and_then(Value::as_object).filter(|map| !map.is_empty());
+    let details = part("usageDetails").or_else(|| part("usage")).unwrap_or(&nothing);
+    let count = |here: &[&str], there: &[&str]| {
+        first_count(details, here)
+            .or_else(|| first_count(observation, there).filter(|count| *count > 0))
+            .map(Value::from)
+    };
+    let input = count(&["input", "prompt_tokens", "input_tokens"], &["inputUsage", "promptTokens"]);
+    let output = count(&["output", "completion_tokens", "output_tokens"], &["outputUsage", "completionTokens"]);
+    let cached = count(&["cache_read_input_tokens", "input_cached_tokens", "input_cache_read"], &[]);
+    let cost = first_number(observation, &["totalCost", "calculatedTotalCost"]).filter(|cost| *cost > 0.0);
+    set(attributes, "gen_ai.usage.input_tokens", input.as_ref());
+    set(attributes, "gen_ai.usage.output_tokens", output.as_ref());
+    set(attributes, "gen_ai.usage.cache_read.input_tokens", cached.as_ref());
+    set(attributes, "gen_ai.usage.cost", cost.map(Value::from).as_ref());
+}
+
+/// Adds what is said of the trace as a whole.
+fn describe(document: &mut TraceDocument, trace: &Map<String, Value>) {
+    let text = |name: &str| first_text(trace, &[name]).map(str::to_owned);
+    document.name = text("name").or(document.name.take());
+    document.session_id = text("sessionId").or(document.session_id.take());
+    document.user_id = text("userId").or(document.user_id.take());
+    document.started_at = document.started_at.or_else(|| trace.get("timestamp").and_then(time));
+    if let Some(tags) = trace.get("tags").and_then(Value::as_array).filter(|tags| !tags.is_empty()) {
+        document.tags = tags.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    }
+    if let Some(Value::Object(metadata)) = trace.get("metadata").map(unpacked) {
+        // The instrumentation's own, which the spans have too.
+        let technical = ["attributes", "resourceAttributes", "scope"];
+        document.metadata.extend(metadata.into_iter().filter(|(name, _)| !technical.contains(&name.as_str())));
+    }
+    for name in ["environment", "release", "version"] {
+        if let Some(value) = first_text(trace, &[name]).filter(|value| *value != "default") {
+            document.metadata.insert(name.to_owned(), value.into());
+        }
+    }
+}
+
+/// Returns what people said by their scores, once for each of them.
+///
+/// A person may score several things of a trace. What is bad in one respect is bad; else what is good in one is good.
+fn feedback(scores: &[&Map<String, Value>]) -> Vec<SourceFeedback> {
+    let mut by_author: BTreeMap<String, Vec<&Map<String, Value>>> = BTreeMap::new();
+    for score in scores.iter().filter(|score| first_text(score, &["source"]) == Some("ANNOTATION")) {
+        if first_text(score, &["dataType"]) != Some("CORRECTION") {
+            let author = first_text(score, &["authorUserId"]).unwrap_or(Kind::Langfuse.name());
+            by_author.entry(author.to_owned()).or_default().push(score);
+        }
+    }
+    let said_at = |score: &Map<String, Value>| -> Option<Timestamp> {
+        first(score, &["timestamp", "updatedAt", "createdAt"]).and_then(time)
+    };
+    by_author
+        .into_iter()
+        .map(|(author, mut scores)| {
+            scores.sort_by_cached_key(|score| (said_at(score), first_text(score, &["id"]).map(str::to_owned)));
+            let ratings: Vec<Rating> = scores.iter().map(|score| rating(score)).collect();
+            let rating = [Rating::Negative, Rating::Positive].into_iter().find(|rating| ratings.contains(rating));
+            let notes: Vec<String> = scores.iter().map(|score| note(score)).collect();
+            SourceFeedback {
+                author,
+                rating: rating.unwrap_or(Rating::Neutral),
+                note: Some(notes.join("; ")).filter(|note| !note.is_empty()),
+                created_at: scores.iter().filter_map(|score| said_at(score)).max(),
+            }
+        })
+        .collect()
+}
+
+/// Returns what a score means: a category by its word, a number by its size.
+fn rating(score: &Map<String, Value>) -> Rating {
+    let label = first_text(score, &["stringValue"]).or_else(|| first_text(score, &["value"]));
+    let truth = score.get("value").and_then(Value::as_bool).map(|value| if value { 1.0 } else { 0.0 });
+    if first_text(score, &["dataType"]) == Some("CATEGORICAL") {
+        return label.and_then(rating_of_label).unwrap_or(Rating::Neutral);
+    }
+    match first_number(score, &["value"]).or(truth) {
+        Some(value) => rating_of_score(value),
+        None => label.and_then(rating_of_label).unwrap_or(Rating::Neutral),
+    }
+}
+
+fn note(score: &Map<String, Value>) -> String {
+    let name = first_text(score, &["name"]).unwrap_or("score");
+    let value = first(score, &["stringValue", "value"]).map(crate::json::text_of).unwrap_or_default();
+    let comment = first_text(score, &["comment"]).map(|comment| format!(" ({comment})")).unwrap_or_default();
+    format!("{name}: {value}{comment}")
+}

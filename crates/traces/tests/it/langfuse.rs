@@ -1,0 +1,235 @@
+//! Ten exports of ten frameworks, compared with the messages that Langfuse itself shows for them.
+
+use std::fs;
+
+use karat_core::document::{StepCall, TraceDocument};
+use karat_core::feedback::Rating;
+use karat_traces::Kind;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::fixture::{document, path, read_text, whole, whole_traces};
+
+/// One message that Langfuse shows.
+struct Shown {
+    role: Option<String>,
+    texts: Vec<String>,
+    calls: Vec<StepCall>,
+}
+
+fn shown(message: &Value) -> Shown {
+    let role = message["role"].as_str().map(str::to_owned);
+    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+    match &message["content"] {
+        Value::String(text) => match calls_within(text) {
+            Some(within) => calls.extend(within),
+            None => texts.push(text.clone()),
+        },
+        Value::Array(blocks) => {
+            for block in blocks {
+                match block["type"].as_str() {
+                    Some("text") => texts.push(block["text"].as_str().expect("a text").to_owned()),
+                    Some("tool_use") => calls.push(call(&block["id"], &block["name"], block["input"].clone())),
+                    // A result that Langfuse unpacked.
+                    None => texts.push(Value::Array(blocks.clone()).to_string()),
+                    Some(other) => panic!("a block of type {other}"),
+                }
+            }
+        }
+        _ => {}
+    }
+    for listed in message["tool_calls"].as_array().into_iter().flatten() {
+        let arguments = serde_json::from_str(listed["arguments"].as_str().expect("a text")).expect("JSON");
+        calls.push(call(&listed["id"], &listed["name"], arguments));
+    }
+    texts.retain(|text| !text.is_empty());
+    Shown { role, texts, calls }
+}
+
+fn call(id: &Value, name: &Value, arguments: Value) -> StepCall {
+    let id = id.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+    StepCall { id, name: name.as_str().expect("a name").to_owned(), arguments, ..StepCall::default() }
+}
+
+/// Koog writes calls as a text.
+fn calls_within(text: &str) -> Option<Vec<StepCall>> {
+    let listed: Vec<Value> = serde_json::from_str(text).ok()?;
+    listed
+        .iter()
+        .map(|one| {
+            let arguments = serde_json::from_str(one["function"]["arguments"].as_str()?).ok()?;
+            Some(call(&one["id"], &one["function"]["name"], arguments))
+        })
+        .collect()
+}
+
+fn calls(document: &TraceDocument) -> impl Iterator<Item = &StepCall> {
+    document.steps.iter().flat_map(|step| &step.tool_calls)
+}
+
+/// Tells whether a text is in the conversation, or is what a tool gave back.
+fn says(document: &TraceDocument, text: &str) -> bool {
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    let said = document
+        .steps
+        .iter()
+        .any(|step| step.output.response == text || step.input.messages.iter().any(|message| message.content == text));
+    said || calls(document).any(|call| {
+        call.result.as_str() == Some(text)
+            || value.as_ref() == Some(&call.result)
+            || call.result.to_string().contains(&Value::from(text).to_string())
+    })
+}
+
+fn has_call(document: &TraceDocument, wanted: &StepCall) -> bool {
+    calls(document).any(|call| {
+        call.name == wanted.name && call.arguments == wanted.arguments && (wanted.id.is_none() || call.id == wanted.id)
+    })
+}
+
+#[rstest]
+#[case("agno-2025-06-11", 2, 1)]
+#[case("autogen-2025-06-06", 1, 0)]
+#[case("claude-agent-2025-12-22", 4, 2)]
+#[case("crewai-2025-07-11", 1, 0)]
+#[case("google-adk-2025-08-28", 2, 1)]
+#[case("koog-2025-08-26", 2, 2)]
+#[case("langgraph-python-2025-08-22", 2, 1)]
+#[case("openai-agents-2025-09-30", 2, 1)]
+#[case("pydantic-ai-tools-2025-12-04", 4, 4)]
+#[case("vercel-aisdk-2025-11-17", 1, 1)]
+fn all_that_langfuse_shows_is_there(#[case] name: &str, #[case] steps: usize, #[case] tool_calls: usize) {
+    let imported = whole_traces(&format!("langfuse/{name}.trace.json"));
+    assert_eq!(imported.len(), 1);
+    assert_eq!(imported[0].kind, Kind::Langfuse);
+    let document = document(&imported[0]);
+    let expected = fs::read_to_string(path(&format!("langfuse/{name}.chatml.json"))).expect("the fixture is there");
+    let expected: Value = serde_json::from_str(&expected).expect("JSON");
+
+    let mut missing = Vec::new();
+    let mut compared = 0;
+    for (observation, sides) in expected.as_object().expect("by observation") {
+        for (side, messages) in sides.as_object().expect("input and output") {
+            for message in messages["data"].as_array().into_iter().flatten() {
+                let shown = shown(message);
+                for text in &shown.texts {
+                    compared += 1;
+                    if !says(&document, text) {
+                        missing.push(format!("{observation} {side}: {:?} says {text:.200}", shown.role));
+                    }
+                }
+                for call in &shown.calls {
+                    compared += 1;
+                    if !has_call(&document, call) {
+                        missing.push(format!(
+                            "{observation} {side}: calls {} {} {:?}",
+                            call.name, call.arguments, call.id
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    let document_text = serde_json::to_string_pretty(&document).expect("JSON");
+    assert!(missing.is_empty(), "{name} misses {missing:#?}\nin {document_text}");
+    // What Langfuse cannot read either shows nothing.
+    assert!(compared > 0 || name.starts_with("autogen"), "{name}: nothing was compared");
+    assert_eq!(document.steps.len(), steps, "{name}: steps of {document_text}");
+    assert_eq!(calls(&document).count(), tool_calls, "{name}: calls of {document_text}");
+    let results = calls(&document).filter(|call| call.name != "final_result");
+    assert!(results.into_iter().all(|call| !call.result.is_null()), "{name}: results of {document_text}");
+    assert!(document.steps.iter().all(|step| step.model.is_some()), "{name}: models of {document_text}");
+    assert!(document.started_at.is_some() && document.name.is_some());
+    let history = document.steps.iter().flat_map(|step| &step.input.messages);
+    let history = history.filter(|message| message.role == "assistant").count();
+    assert_eq!(history, 0, "{name}: what was said before is not new in {document_text}");
+    // Models scored these, no person.
+    assert_eq!(imported[0].feedback, []);
+}
+
+#[test]
+fn what_the_trace_says_of_itself_counts() {
+    let imported = whole_traces("langfuse/autogen-2025-06-06.trace.json");
+    let document = document(&imported[0]);
+    assert_eq!(imported[0].trace_id, "1b72c51fabed12ae7df83bfd4a09f545");
+    assert_eq!(document.name.as_deref(), Some("autogen-chat-trace"));
+    assert_eq!(document.session_id.as_deref(), Some("session_abc"));
+    assert_eq!(document.user_id.as_deref(), Some("user_123"));
+    assert_eq!(document.tags, ["autogen", "dev"]);
+    assert_eq!(document.metadata["email"], "user@langfuse.com");
+    assert_eq!(document.steps[0].input.message.as_deref(), Some("Say 'Hello World!'"));
+    assert_eq!(document.steps[0].output.response, "Hello World!");
+}
+
+#[test]
+fn errors_are_kept() {
+    let export = json!({
+        "trace": {"id": "t", "timestamp": "2026-01-01T00:00:00Z", "name": "ask"},
+        "observations": [
+            {"id": "a", "type": "SPAN", "name": "ask", "startTime": "2026-01-01T00:00:00Z"},
+            {"id": "b", "parentObservationId": "a", "type": "GENERATION", "name": "chat", "startTime": "2026-01-01T00:00:01Z",
+             "model": "m", "input": [{"role": "user", "content": "Rain?"}],
+             "output": {"role": "assistant", "content": "", "tool_calls": [
+                 {"id": "c1", "type": "function", "function": {"name": "rain", "arguments": "{\"day\":1}"}}]},
+             "usageDetails": {"input": 7, "output": 3}, "totalCost": 0.5},
+            {"id": "c", "parentObservationId": "a", "type": "TOOL", "name": "rain", "startTime": "2026-01-01T00:00:02Z",
+             "input": "{\"day\":1}", "level": "ERROR", "statusMessage": "no network",
+             "metadata": {"attributes": {"gen_ai.tool.call.id": "c1"}}},
+            {"id": "d", "parentObservationId": "a", "type": "GENERATION", "name": "chat", "startTime": "2026-01-01T00:00:03Z",
+             "level": "ERROR", "statusMessage": "overloaded", "input": [
+                 {"role": "user", "content": "Rain?"},
+                 {"role": "assistant", "tool_calls": [
+                     {"id": "c1", "type": "function", "function": {"name": "rain", "arguments": "{\"day\":1}"}}]},
+                 {"role": "tool", "tool_call_id": "c1", "content": "failed"}]}
+        ]
+    });
+    let mut read = read_text(None, &export.to_string());
+    let document = document(&whole(read.remove(0).expect("readable")));
+    assert_eq!(document.steps.len(), 2, "{document:#?}");
+    assert_eq!(document.steps[0].tool_calls[0].error.as_deref(), Some("no network"));
+    assert_eq!(document.steps[1].error.as_deref(), Some("overloaded"));
+    let usage = document.steps[0].usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (Some(7), Some(3), Some(0.5)));
+}
+
+fn scored(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
+    let export = json!({"trace": {"id": "t", "input": "Hi", "output": "Hello"}, "observations": [], "scores": scores});
+    let imported = whole(read_text(None, &export.to_string()).remove(0).expect("readable"));
+    imported.feedback.into_iter().map(|one| (one.author, one.rating, one.note)).collect()
+}
+
+#[test]
+fn people_s_scores_are_feedback() {
+    let score = |author: Value, name: &str, kind: &str, value: Value, word: Value| {
+        json!({"source": "ANNOTATION", "authorUserId": author, "name": name, "dataType": kind, "value": value,
+               "stringValue": word, "comment": null, "timestamp": "2026-01-02T00:00:00Z"})
+    };
+    let scores = json!([
+        score(json!("ann"), "helpful", "BOOLEAN", json!(1), json!("True")),
+        score(json!("ann"), "tone", "CATEGORICAL", json!(0), json!("blue")),
+        score(json!("ben"), "stars", "NUMERIC", json!(4), Value::Null),
+        score(json!("cat"), "helpful", "BOOLEAN", json!(1), json!("True")),
+        score(json!("cat"), "right", "CATEGORICAL", Value::Null, json!("Wrong")),
+        score(Value::Null, "right", "NUMERIC", json!(0), Value::Null),
+        {"source": "EVAL", "name": "judge", "dataType": "NUMERIC", "value": 0},
+        {"source": "API", "name": "user", "dataType": "NUMERIC", "value": 0},
+    ]);
+    let said = |author: &str, rating, note: &str| (author.to_owned(), rating, Some(note.to_owned()));
+    assert_eq!(
+        scored(&scores),
+        [
+            said("ann", Rating::Positive, "helpful: True; tone: blue"),
+            said("ben", Rating::Neutral, "stars: 4"),
+            said("cat", Rating::Negative, "helpful: True; right: Wrong"),
+            said("langfuse", Rating::Negative, "right: 0"),
+        ]
+    );
+}
+
+#[test]
+fn a_trace_without_observations_is_one_step() {
+    let export =
+        json!({"id": "t", "name": "ask", "input": "{\"q\": \"Rain?\"}", "output": "\"Yes\"", "observations": []});
+    let document = document(&whole(read_text(None, &export.to_string()).remove(0).expect("readable")));
+    assert_eq!(document.steps.len(), 1, "{document:#?}");
+}

@@ -1,0 +1,227 @@
+//! Logs of OpenAI's and Anthropic's APIs.
+
+use karat_core::document::TraceDocument;
+use karat_traces::{Imported, Kind};
+use serde_json::{Value, json};
+
+use crate::fixture::{document, lines, read_text, whole};
+
+fn read_one(value: &Value) -> Imported {
+    let mut read = read_text(None, &value.to_string());
+    assert_eq!(read.len(), 1, "{read:?}");
+    whole(read.remove(0).expect("readable"))
+}
+
+fn as_json(document: &TraceDocument) -> String {
+    serde_json::to_string_pretty(document).expect("JSON")
+}
+
+#[test]
+fn an_openai_request_with_its_response() {
+    let imported = read_one(&json!({
+        "timestamp": "2026-01-01T10:00:00Z",
+        "conversation_id": "conv-1",
+        "user": "ann",
+        "request": {"model": "gpt-x", "messages": [
+            {"role": "developer", "content": "Be brief"},
+            {"role": "user", "content": [{"type": "text", "text": "Rain?"}, {"type": "image_url", "image_url": {"url": "u"}}]}]},
+        "response": {"id": "chatcmpl-1", "model": "gpt-x-2", "choices": [{"finish_reason": "tool_calls", "message": {
+            "role": "assistant", "content": null, "refusal": null,
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "rain", "arguments": "{\"day\":1}"}}]}}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}}
+    }));
+    assert_eq!((imported.kind, imported.trace_id.as_str()), (Kind::OpenAi, "chatcmpl-1"));
+    insta::assert_snapshot!(as_json(&document(&imported)), @r#"
+    {
+      "trace_id": "chatcmpl-1",
+      "steps": [
+        {
+          "input": {
+            "message": "Rain?",
+            "messages": [
+              {
+                "role": "system",
+                "content": "Be brief"
+              },
+              {
+                "role": "user",
+                "content": "Rain?",
+                "parts": [
+                  {
+                    "type": "image_url",
+                    "image_url": {
+                      "url": "u"
+                    }
+                  }
+                ]
+              }
+            ]
+          },
+          "output": {
+            "response": ""
+          },
+          "tool_calls": [
+            {
+              "name": "rain",
+              "arguments": {
+                "day": 1
+              },
+              "result": null,
+              "error": null,
+              "id": "c1"
+            }
+          ],
+          "error": null,
+          "model": "gpt-x-2",
+          "stop_reason": "tool_calls",
+          "usage": {
+            "input_tokens": 9,
+            "output_tokens": 2,
+            "cached_input_tokens": 4,
+            "cost_usd": null
+          }
+        }
+      ],
+      "session_id": "conv-1",
+      "user_id": "ann",
+      "started_at": "2026-01-01T10:00:00Z",
+      "model": "gpt-x-2",
+      "usage": {
+        "input_tokens": 9,
+        "output_tokens": 2,
+        "cached_input_tokens": 4,
+        "cost_usd": null
+      }
+    }
+    "#);
+}
+
+#[test]
+fn an_anthropic_request_with_its_response() {
+    let imported = read_one(&json!({
+        "id": "req-1",
+        "system": [{"type": "text", "text": "Be brief"}],
+        "messages": [
+            {"role": "user", "content": "Rain?"},
+            {"role": "assistant", "content": [{"type": "text", "text": "I look."}, {"type": "tool_use", "id": "t1", "name": "rain", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no net"}]}],
+        "response": {"type": "message", "role": "assistant", "model": "claude-x", "stop_reason": "end_turn",
+            "content": [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "I cannot tell."}],
+            "usage": {"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 1}}
+    }));
+    assert_eq!((imported.kind, imported.trace_id.as_str()), (Kind::Anthropic, "req-1"));
+    insta::assert_snapshot!(as_json(&document(&imported)), @r#"
+    {
+      "trace_id": "req-1",
+      "steps": [
+        {
+          "input": {
+            "message": "Rain?",
+            "messages": [
+              {
+                "role": "system",
+                "content": "Be brief"
+              },
+              {
+                "role": "user",
+                "content": "Rain?"
+              }
+            ]
+          },
+          "output": {
+            "response": "I look."
+          },
+          "tool_calls": [
+            {
+              "name": "rain",
+              "arguments": {},
+              "result": "no net",
+              "error": "no net",
+              "id": "t1"
+            }
+          ],
+          "error": null
+        },
+        {
+          "input": {
+            "message": null,
+            "messages": [
+              {
+                "role": "tool",
+                "content": "no net",
+                "tool_call_id": "t1",
+                "is_error": true
+              }
+            ]
+          },
+          "output": {
+            "response": "I cannot tell.",
+            "reasoning": "Hm"
+          },
+          "tool_calls": [],
+          "error": null,
+          "model": "claude-x",
+          "stop_reason": "end_turn",
+          "usage": {
+            "input_tokens": 5,
+            "output_tokens": 6,
+            "cached_input_tokens": 1,
+            "cost_usd": null
+          }
+        }
+      ],
+      "model": "claude-x",
+      "usage": {
+        "input_tokens": 5,
+        "output_tokens": 6,
+        "cached_input_tokens": 1,
+        "cost_usd": null
+      }
+    }
+    "#);
+}
+
+#[test]
+fn an_error_in_place_of_an_answer_is_the_steps() {
+    let imported = read_one(&json!({
+        "id": "r", "request": {"messages": [{"role": "user", "content": "Hi"}]},
+        "response": {"error": {"message": "rate limit", "type": "x"}}
+    }));
+    let document = document(&imported);
+    assert_eq!(document.steps.len(), 1);
+    assert_eq!(document.steps[0].error.as_deref(), Some("rate limit"));
+    assert_eq!(document.steps[0].input.message.as_deref(), Some("Hi"));
+}
+
+#[test]
+fn what_has_no_id_is_called_by_its_content() {
+    let log = |text: &str| json!({"messages": [{"role": "user", "content": text}], "id": 7});
+    let first = read_one(&log("Hi"));
+    assert_eq!(first.trace_id, read_one(&log("Hi")).trace_id);
+    assert_ne!(first.trace_id, read_one(&log("Ho")).trace_id);
+    assert!(first.trace_id.starts_with("openai-"));
+    assert_eq!(document(&first).metadata["id"], 7);
+}
+
+#[test]
+fn a_plain_list_is_a_conversation() {
+    let imported = read_one(&json!([
+        {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}, {"role": "user", "content": "Bye"}
+    ]));
+    let document = document(&imported);
+    assert_eq!(document.steps.len(), 1);
+    assert_eq!(document.metadata["unanswered"][0]["content"], "Bye");
+}
+
+#[test]
+fn a_wrong_shape_is_refused_with_its_place() {
+    let log = [
+        json!({"messages": [{"role": "user", "content": "Hi"}]}),
+        json!({"messages": [{"role": "user", "content": "Hi"}, 3]}),
+        json!({"messages": []}),
+    ];
+    let text = lines(&log);
+    let refused: Vec<String> =
+        read_text(None, &text).into_iter().filter_map(|one| one.err().map(|error| error.to_string())).collect();
+    assert_eq!(refused, ["line 2: messages[1]: a message is an object", "line 3: the conversation is empty"]);
+}

@@ -1,0 +1,89 @@
+//! 200 trajectories of τ-bench.
+
+use std::collections::BTreeSet;
+
+use karat_core::feedback::Rating;
+use karat_traces::Kind;
+use serde_json::{Value, json};
+
+use crate::fixture::{document, read_text, whole, whole_traces};
+
+#[test]
+fn all_trajectories_are_read_with_their_rewards() {
+    let imported = whole_traces("tau-bench/gpt-4o-airline.json.gz");
+    assert_eq!(imported.len(), 200);
+    let ids: BTreeSet<&str> = imported.iter().map(|one| one.trace_id.as_str()).collect();
+    assert_eq!(ids.len(), 200);
+    let rated = |rating| imported.iter().filter(|one| one.feedback[0].rating == rating).count();
+    assert_eq!((rated(Rating::Positive), rated(Rating::Negative), rated(Rating::Neutral)), (84, 116, 0));
+    assert!(imported.iter().all(|one| one.feedback.len() == 1 && one.feedback[0].author == "tau-bench"));
+
+    // Counted in the file itself, by another program.
+    let documents: Vec<_> = imported.iter().map(document).collect();
+    let steps = documents.iter().flat_map(|one| &one.steps);
+    let calls: Vec<_> = steps.clone().flat_map(|step| &step.tool_calls).collect();
+    assert_eq!((steps.count(), calls.len()), (1290 + 1164, 1164));
+    assert!(calls.iter().all(|call| call.arguments.is_object() && !call.result.is_null()));
+    assert_eq!(calls.iter().filter(|call| call.error.is_some()).count(), 73);
+    assert!(calls.iter().all(|call| call.error.as_ref().is_none_or(|error| error.starts_with("Error: "))));
+    assert!(documents.iter().all(|one| one.metadata["expected_actions"].is_array()));
+    assert!(imported.iter().all(|one| !one.document.contains("reward")), "no document tells the answer");
+}
+
+#[test]
+fn a_trajectory_becomes_steps() {
+    let imported = &whole_traces("tau-bench/gpt-4o-airline.json.gz")[0];
+    assert_eq!(imported.kind, Kind::TauBench);
+    let document = document(imported);
+    insta::assert_snapshot!(document.trace_id, @"tau-bench-0-0-66cd96f081de");
+    let step = &document.steps[2];
+    insta::assert_json_snapshot!(json!({
+        "message": step.input.message,
+        "response": step.output.response,
+        "calls": step.tool_calls.iter().map(|call| json!([call.name, call.arguments, call.id])).collect::<Vec<_>>(),
+        "of the result": step.tool_calls.first().map(|call| call.result["name"].clone()),
+        "metadata": document.metadata.keys().collect::<Vec<_>>(),
+    }), @r#"
+    {
+      "message": "1. One-way\n2. Economy\n3. It's just me traveling.\n4. I want to use my certificates first, and if there's any balance, I'll use my 7447 card.\n5. No, I do not want travel insurance.",
+      "response": "",
+      "calls": [
+        [
+          "get_user_details",
+          {
+            "user_id": "mia_li_3668"
+          },
+          "call_oIHazX6yQrB8hUwl4cRilFKj"
+        ]
+      ],
+      "of the result": {
+        "first_name": "Mia",
+        "last_name": "Li"
+      },
+      "metadata": [
+        "task_id",
+        "trial",
+        "expected_actions",
+        "expected_outputs",
+        "instruction",
+        "unanswered"
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn the_same_file_again_is_the_same() {
+    let first = whole_traces("tau-bench/gpt-4o-airline.json.gz");
+    assert_eq!(first, whole_traces("tau-bench/gpt-4o-airline.json.gz"));
+}
+
+#[test]
+fn another_models_run_of_the_same_task_is_another_trace() {
+    let run =
+        |said: &str| json!({"task_id": 3, "trial": 1, "reward": 0.5, "traj": [{"role": "assistant", "content": said}]});
+    let read = |value: &Value| whole(read_text(None, &value.to_string()).remove(0).expect("readable"));
+    let (one, other) = (read(&run("Hi")), read(&run("Hello")));
+    assert!(one.trace_id.starts_with("tau-bench-3-1-") && one.trace_id != other.trace_id);
+    assert_eq!(one.feedback[0].rating, Rating::Neutral);
+}
