@@ -116,7 +116,7 @@ impl Page {
 
     fn figure(&mut self, name: &str, figure: Option<Estimate>, by: &str) {
         let by = if figure.is_some() { by } else { "nothing to measure by" };
-        let by = self.settings.palette.dim(by);
+        let by = if by.is_empty() { String::new() } else { self.settings.palette.dim(by) };
         self.line(format!("  {name:<NAME$}  {}  {by}", estimate(figure, self.settings.symbols.dash)));
     }
 
