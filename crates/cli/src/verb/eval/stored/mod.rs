@@ -203,7 +203,7 @@ fn meant(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Resu
     let mut chosen: Vec<EvalSummary> = Vec::with_capacity(names.len());
     for name in names {
         let eval = named(evals.clone(), name).map_err(|failure| match is_in_project(name, settings) {
-            true => Failure { hints: Vec::new(), ..failure }.hint(format!("karat eval add {name} puts it there")),
+            true => Failure { hints: Vec::new(), ..failure }.hint(format!("'karat eval add {name}' puts it there")),
             false => failure,
         })?;
         if chosen.iter().all(|other| other.eval_id != eval.eval_id) {
