@@ -45,8 +45,10 @@ pub(crate) struct TraceImportArgs {
     /// What wrote the traces: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic or tau-bench [default: by content]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<String>,
-    /// Read from this server in place of files, with --from langfuse; its keys are in LANGFUSE_PUBLIC_KEY and
-    /// LANGFUSE_SECRET_KEY. The next time it goes on where it ended
+    #[arg(
+        help = "Read from this server in place of files, with --from langfuse; its keys are in LANGFUSE_PUBLIC_KEY \
+                  and LANGFUSE_SECRET_KEY. The next time it goes on where it ended"
+    )]
     #[arg(long, value_name = "URL", requires = "from", conflicts_with = "paths")]
     pub(crate) url: Option<String>,
     /// Of a server: traces that began then or later: 2026-11-16, 2026-11-16T12:00Z, or 12h, 7d, 2w ago
