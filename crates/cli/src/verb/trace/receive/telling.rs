@@ -163,7 +163,7 @@ impl<'t> Telling<'t> {
 fn live_line() -> ProgressBar {
     let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     line.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    line.enable_steady_tick(Duration::from_millis(200));
+    line.enable_steady_tick(Duration::from_millis(500));
     line
 }
 
