@@ -59,5 +59,6 @@ mod tools;
 mod trace_import;
 #[cfg(unix)]
 mod trace_kill;
+mod trace_langfuse;
 mod trace_show;
 mod trials;
