@@ -327,15 +327,15 @@ fn the_sdk_of_opentelemetry_is_understood(#[case] messages: &str, #[case] compre
     assert_eq!((&shown["source"], &shown["session_id"]), (&json!("otlp"), &json!("conversation-7")));
     assert_eq!((&shown["steps"], &shown["tool_calls"], &shown["errors"]), (&json!(2), &json!(2), &json!(1)));
     assert_eq!((&shown["input_tokens"], &shown["output_tokens"]), (&json!(280), &json!(30)));
-    insta::assert_snapshot!(conversation(&shown["document"]), @r#"
-    invoke_agent Weather
-    user: Wird es morgen in Köln regnen? 🌧
-    get_weather({"city":"Köln","day":"2026-11-17"}) = {"rain":true,"mm":4.5}
-    (gpt-5-mini-2026-08-07)
-    Ja, nehmen Sie einen Schirm mit.
-    log_answer(null) = null: the log did not answer
-    (gpt-5-mini-2026-08-07)
-    "#);
+    let expected = r#"invoke_agent Weather
+user: Wird es morgen in Köln regnen? 🌧
+get_weather({"city":"Köln","day":"2026-11-17"}) = {"rain":true,"mm":4.5}
+(gpt-5-mini-2026-08-07)
+Ja, nehmen Sie einen Schirm mit.
+log_answer({}) = null: the log did not answer
+(gpt-5-mini-2026-08-07)
+"#;
+    assert_eq!(conversation(&shown["document"]), expected);
     // A person sees the same.
     let output = project.run(["trace", "show", &id[..8]]);
     assert_eq!(output.code, Some(0), "{}", output.both());
@@ -365,12 +365,8 @@ fn the_sdk_for_javascript_is_understood(#[case] compression: &str) {
     assert!(agent.status.success(), "{}", String::from_utf8_lossy(&agent.stderr));
     let id = String::from_utf8(agent.stdout).unwrap().trim().to_owned();
     assert_eq!(receiver.stop().code, Some(0));
-    insta::assert_snapshot!(conversation(&shown(&project, &id)["document"]), @r"
-    invoke_agent Weather
-    user: Wird es morgen in Köln regnen? 🌧
-    Ja.
-    (gpt-5-mini)
-    ");
+    let expected = "invoke_agent Weather\nuser: Wird es morgen in Köln regnen? 🌧\nJa.\n(gpt-5-mini)\n";
+    assert_eq!(conversation(&shown(&project, &id)["document"]), expected);
 }
 
 /// Returns what was said and done, in order.
