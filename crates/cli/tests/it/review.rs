@@ -116,7 +116,7 @@ fn every_key_does_what_it_says() {
     assert_eq!(history(&ada), 0, "in the help a key only leaves it");
     person.presses("g");
     person.reads("2 of 4 · 1 rated");
-    person.reads("stored: t1 is positive");
+    person.reads("positive, stored: t1");
     assert_eq!(ratings(&ada), [rated("t1", "positive", "")], "stored at once");
     person.presses("t");
     person.reads("Enter keeps the note");
