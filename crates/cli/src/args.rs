@@ -38,7 +38,9 @@ pub(crate) use self::regress::{
 pub(crate) use self::review::ReviewArgs;
 use crate::recordings::Replay;
 
-pub(crate) use self::trace::{TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceShowArgs};
+pub(crate) use self::trace::{
+    ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
+};
 pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
@@ -476,6 +478,8 @@ pub(crate) enum SchemaName {
     TraceList,
     /// What 'karat trace show --format json' prints
     TraceShow,
+    /// Lines that 'karat trace receive --format jsonl' prints
+    TraceReceive,
 }
 
 #[derive(Debug, Args)]

@@ -91,7 +91,7 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
         }
         output = answer.get("content").map(unpacked);
     }
-    if role == Some(Role::Model) {
+    if first_text(observation, &["type"]) == Some("GENERATION") {
         add_usage(&mut attributes, observation);
     }
     Some(Span {

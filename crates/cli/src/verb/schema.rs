@@ -13,7 +13,7 @@ use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
 use karat_core::stored::{
-    EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ShownTrace, StoredEvalRun, TraceList,
+    EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ReceiveEvent, ShownTrace, StoredEvalRun, TraceList,
 };
 use karat_core::tool_list::ToolList;
 use schemars::{Schema, schema_for};
@@ -71,6 +71,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::TraceImport => schema_for!(ImportReport),
         SchemaName::TraceList => schema_for!(TraceList),
         SchemaName::TraceShow => schema_for!(ShownTrace),
+        SchemaName::TraceReceive => schema_for!(ReceiveEvent),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -48,7 +48,7 @@ fn judged() -> TempProject {
         store.feedback(
             "bob",
             &format!("t-{number:02}"),
-            if number <= 10 { Rating::Positive } else { Rating::Negative },
+            if number <= 11 { Rating::Positive } else { Rating::Negative },
             None,
         );
     }
@@ -72,13 +72,79 @@ fn an_eval_is_measured_against_people() {
     let output = judged().run(["eval", "agreement", "refund"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
-    assert_snapshot!(output.filtered(), @"");
+    assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    eval_refund version 2
+      37 traces: 30 compared with people, 3 neutral, 3 unrated, 1 errored
+
+      people say          positive  negative
+      eval passed               11         2
+      eval failed                1        16
+
+                          figure  95 % interval
+      accuracy             0.900  [0.744, 0.965]    27 of 30
+      precision            0.846  [0.578, 0.957]    11 of 13 that passed
+      recall               0.917  [0.646, 0.985]    11 of 12 positive
+      F1                   0.880  [0.688, 0.961]
+      Cohen's kappa        0.795  [0.575, 1.000]    0 is what chance gives
+      contradiction rate   0.100  [0.035, 0.256]    3 of 30
+      error rate           0.027  [0.005, 0.138]    1 of 37
+
+      version  compared  accuracy                  kappa                     errors
+      1              30   0.633  [0.455, 0.781]     0.337  [0.104, 0.571]         1
+      2              30   0.900  [0.744, 0.965]     0.795  [0.575, 1.000]         1
+
+      week       compared  accuracy                  contradictions
+      2026-W45         10   0.900  [0.596, 0.982]                 1
+      2026-W46         20   0.900  [0.699, 0.972]                 2
+      newest week 0.900, those before 0.900: chance may explain it (p = 1.000)
+
+      ✓ accuracy 0.900, at least 0.8
+      ✓ contradiction rate 0.100, at most 0.15
+      ✓ error rate 0.027, at most 0.1
+
+    people among themselves
+      2 raters on 12 traces that several rated: ada (12), bob (12)
+
+      all say the same     0.917  [0.646, 0.985]    11 of 12
+      Cohen's kappa        0.625  [-0.027, 1.000]   0 is what chance gives
+
+    1 eval: no alerts
+    ----- stderr -----
+    'karat contradictions eval_refund' shows where people disagree
+    ");
 }
 
 #[test]
 fn an_older_version_raises_alerts() {
     let output = judged().run(["eval", "agreement", "eval_refund", "--version", "1", "--quiet"]);
-    assert_snapshot!(output.filtered(), @"");
+    assert_snapshot!(output.filtered(), @"
+    exit: 1
+    ----- stdout -----
+    eval_refund version 1 of 2
+      37 traces: 30 compared with people, 3 neutral, 3 unrated, 1 errored
+
+      people say          positive  negative
+      eval passed               12        11
+      eval failed                0         7
+
+                          figure  95 % interval
+      accuracy             0.633  [0.455, 0.781]    19 of 30
+      precision            0.522  [0.330, 0.708]    12 of 23 that passed
+      recall               1.000  [0.758, 1.000]    12 of 12 positive
+      F1                   0.686  [0.496, 0.829]
+      Cohen's kappa        0.337  [0.104, 0.571]    0 is what chance gives
+      contradiction rate   0.367  [0.219, 0.545]    11 of 30
+      error rate           0.027  [0.005, 0.138]    1 of 37
+
+      ✗ accuracy 0.633, at least 0.8
+      ✗ contradiction rate 0.367, at most 0.15
+      ✓ error rate 0.027, at most 0.1
+
+    1 eval: 2 alerts
+    ----- stderr -----
+    ");
 }
 
 #[test]
@@ -89,7 +155,7 @@ fn programs_get_everything() {
     fits("eval-agreement", &report);
     let eval = &report["evals"][0];
     assert_eq!(eval["counts"]["passed_positive"], 11);
-    assert_eq!((&eval["version"], &eval["compared"], &report["alerts"]), (&2.into(), &31.into(), &0.into()));
+    assert_eq!((&eval["version"], &eval["compared"], &report["alerts"]), (&2.into(), &30.into(), &0.into()));
     assert_eq!(eval["trend"]["weeks"][0]["week"], "2026-W45");
     assert_eq!(report["raters"]["common_traces"], 12);
     // The same again, byte for byte.
@@ -97,7 +163,7 @@ fn programs_get_everything() {
 }
 
 #[rstest]
-// Thirty-one are enough by default, and too few where more are asked for.
+// Thirty are enough by default, and too few where more are asked for.
 #[case::held(&[], None, Some(0), Some(true))]
 #[case::too_few(&["--agreement", r#"{"atLeast": 50}"#], None, Some(0), None)]
 #[case::alert(&["--agreement", r#"{"accuracy": 0.95}"#], None, Some(1), Some(false))]
@@ -134,7 +200,7 @@ fn a_variable_sets_thresholds_too() {
 #[case(&["eval", "agreement", "refund", "--version", "7"], 2, "there is no version 7 of eval_refund in the store")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"acuracy\": 1}"], 2, "did you mean 'accuracy'?")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"accuracy\": 80}"], 2, "as a share: 0.8")]
-#[case(&["eval", "agreement"], 2, "--all")]
+#[case(&["eval", "agreement"], 2, "<NAME>")]
 #[case(&["eval", "compare", "refund", "1", "1"], 2, "version 1 is compared with itself")]
 #[case(&["eval", "compare", "1", "2"], 2, "as in: karat eval compare NAME 1 2")]
 #[case(&["eval", "compare", "refund@1", "tone@2"], 2, "not 'refund' and 'tone'")]
@@ -155,7 +221,22 @@ fn without_ratings_there_is_nothing_to_compare() {
     store.verdict("eval_tone", version, "t", Some(true), "friendly");
     let output = project.run(["eval", "agreement", "tone"]);
     assert_eq!(output.code, Some(4));
-    assert_snapshot!(output.filtered(), @"");
+    assert_snapshot!(output.filtered(), @"
+    exit: 4
+    ----- stdout -----
+    eval_tone version 1
+      1 trace: 0 compared with people, 0 neutral, 1 unrated, 0 errored
+      nothing to compare: no verdict is on a trace that people find positive or
+      negative
+
+      ⚠ accuracy: nothing to measure by (at least 0.8)
+      ⚠ contradiction rate: nothing to measure by (at most 0.15)
+      ⚠ error rate 0.000, at most 0.1: too few to tell (1, at least 20)
+
+    1 eval: no alerts; too few to tell for 1
+    ----- stderr -----
+    'karat review' and 'karat feedback add' take down what people find
+    ");
     let alone = project.run(["eval", "compare", "tone"]);
     assert_eq!(alone.code, Some(2));
     assert!(alone.stderr.contains("eval_tone has one version only"), "{}", alone.stderr);
@@ -169,7 +250,50 @@ fn versions_are_compared_on_the_same_traces() {
     let project = judged();
     let output = project.run(["eval", "compare", "refund", "--limit", "2"]);
     assert_eq!(output.code, Some(0));
-    assert_snapshot!(output.filtered(), @"");
+    assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    eval_refund version 1 → 2
+      37 traces judged by both, 29 with two verdicts and a rating
+
+      version    accuracy                  errors
+      1           0.621  [0.440, 0.773]         1
+      2           0.897  [0.736, 0.964]         1
+      change     +0.276  9 better, 1 worse (p = 0.021)
+
+    1 for the worse: people agreed with the verdict before
+      t-28  passed → failed, positive
+        before  the word refund is in the answer
+        now     the tool refund was called
+
+    1 lost: there was a verdict, and now there is an error
+      t-31  passed → errored, positive
+        before  the word refund is in the answer
+
+    9 for the better: people agree with the verdict now
+      t-19  passed → failed, negative
+        before  the word refund is in the answer
+        now     the tool refund was called
+      t-20  passed → failed, negative
+        before  the word refund is in the answer
+        now     the tool refund was called
+      and 7 more (--limit shows them)
+
+    1 gained: there was an error, and now there is a verdict
+      t-32  errored → passed, positive
+        now     the tool refund was called
+
+    2 changed on traces that are neutral or unrated
+      t-33  passed → failed, neutral
+        before  the word refund is in the answer
+        now     the tool refund was called
+      t-34  passed → failed, neutral
+        before  the word refund is in the answer
+        now     the tool refund was called
+
+    version 2 is better: chance does not explain what changed
+    ----- stderr -----
+    ");
     let same = project.run(["eval", "compare", "eval_refund@1", "eval_refund@2", "--limit", "2"]);
     assert_eq!(same.stdout, output.stdout);
 }

@@ -45,7 +45,29 @@ fn verdict_and_rating_stand_side_by_side() {
         "{}",
         output.both()
     );
-    assert_snapshot!(output.filtered(), @"");
+    assert_snapshot!(output.filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+    conversation-1                                                  2025-11-16 12:01
+      "I want my money back, and I want it today. I waited for three weeks already!"
+      failed: eval_refund version 1         │ positive, ada
+      the tool refund was never called      │ right so: the return had not arrived
+
+    conversation-2                                                  2025-11-16 12:01
+      "Where is my parcel?"
+      passed: eval_refund version 1         │ negative, ada
+      nothing to refund                     │ it made up a tracking number
+
+    conversation-2                                                  2025-11-16 12:01
+      "Where is my parcel?"
+      passed: eval_tone version 1           │ negative, ada
+      friendly                              │ it made up a tracking number
+
+    3 contradictions
+    ----- stderr -----
+    to look:    karat trace show conversation-1
+    to settle:  karat contradictions resolve eval_refund conversation-1 eval-wrong|label-wrong|dismissed
+    "#);
 }
 
 #[test]
@@ -53,7 +75,13 @@ fn a_resolution_holds_while_both_stand() {
     let (project, store) = contradicted();
     let resolved = resolve(&project, &["refund", "conversation-1", "label-wrong", "--note", "ada was in a hurry"]);
     assert_eq!(resolved.code, Some(0), "{}", resolved.both());
-    assert_snapshot!(resolved.filtered(), @"");
+    assert_snapshot!(resolved.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    eval_refund on conversation-1: label-wrong
+    ----- stderr -----
+    the rating still counts; to correct it: karat feedback add conversation-1 negative
+    ");
     let open = project.run(["contradictions", "refund"]);
     assert!(open.stdout.ends_with("1 contradiction; 1 resolved (--all shows them)\n"), "{}", open.stdout);
     let all = project.run(["contradictions", "eval_refund", "--all"]);
@@ -98,6 +126,10 @@ fn programs_get_the_list() {
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&list), "{list}");
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
+    let some = project.run(["contradictions", "--limit", "1"]);
+    assert!(some.stdout.ends_with("1 of 2 contradictions; 1 resolved (--all shows them)\n"), "{}", some.stdout);
+    let all = project.run(["contradictions", "--limit", "0"]);
+    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (--all shows them)\n"), "{}", all.stdout);
 }
 
 #[rstest]

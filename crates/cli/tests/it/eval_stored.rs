@@ -84,8 +84,19 @@ fn undated(text: &str) -> String {
 #[test]
 fn a_function_is_added_once_and_again_when_it_changed() {
     let project = project().file("evals/functions/hello.py", HELLO).file("other/short.py", SHORT);
-    insta::assert_snapshot!(project.run(["eval", "add", "hello", "other/short.py"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "add", "eval_hello", "--note", "again"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "add", "hello", "other/short.py"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    ✓ eval_hello: version 1 added, from evals/functions/hello.py
+    ✓ eval_short: version 1 added, from other/short.py
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["eval", "add", "eval_hello", "--note", "again"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    ✓ eval_hello: unchanged, version 1
+    ----- stderr -----
+    ");
     project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "said.startswith('hello')"));
     let output = project.run(["eval", "add", "hello", "--note", "only at the beginning", "--format", "json"]);
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -96,9 +107,43 @@ fn a_function_is_added_once_and_again_when_it_changed() {
         project.run(["eval", "add", "-q", "hello"]).filtered(),
         "exit: 0\n----- stdout -----\n----- stderr -----\n"
     );
-    insta::assert_snapshot!(undated(&project.run(["eval", "history", "hello"]).stdout), @"");
-    insta::assert_snapshot!(undated(&project.run(["eval", "list"]).stdout), @"");
-    insta::assert_snapshot!(undated(&project.run(["eval", "show", "hello", "--version", "2"]).stdout), @"");
+    insta::assert_snapshot!(undated(&project.run(["eval", "history", "hello"]).stdout), @"
+    eval_hello: 3 versions
+
+    version 3, [TIME] UTC, +1 -1 lines
+      judged nothing yet
+
+    version 2, [TIME] UTC, +1 -1 lines
+      only at the beginning
+      judged nothing yet
+
+    version 1, [TIME] UTC, +3 lines
+      judged nothing yet
+    ");
+    insta::assert_snapshot!(undated(&project.run(["eval", "list"]).stdout), @"
+    eval        version  added (UTC)        passed   failed  errored
+    eval_hello        3  [TIME]        0        0        0
+    eval_short        1  [TIME]        0        0        0
+
+    2 evals
+    ");
+    let shown = project.run(["eval", "show", "hello", "--version", "2"]).stdout;
+    let python = report["evals"][0]["guest_hash"].as_str().unwrap();
+    let shown = shown.replace(python, "[PYTHON]");
+    insta::assert_snapshot!(undated(&shown), @"
+    eval_hello, version 2 of 3
+      added     [TIME] UTC
+      note      only at the beginning
+      code      1b523ddeec5d
+      python    [PYTHON]
+      verdicts  version 3: judged nothing yet
+                version 2: judged nothing yet
+                version 1: judged nothing yet
+
+    def eval_hello(trace):
+        said = trace['steps'][-1]['output']['response']
+        return said.startswith('hello'), f'said {said!r}'
+    ");
 }
 
 #[test]
@@ -116,18 +161,77 @@ fn an_invalid_function_is_refused_with_its_place_and_none_is_added() {
 #[test]
 fn who_is_unknown_is_told_who_may_be_meant() {
     let project = filled();
-    insta::assert_snapshot!(project.run(["eval", "show", "helo"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "history", "nothing_like_it"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "show", "short", "--version", "7"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "helo", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "show", "helo"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_helo' in the store
+    hint: did you mean 'eval_hello'?
+    ");
+    insta::assert_snapshot!(project.run(["eval", "history", "nothing_like_it"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_nothing_like_it' in the store
+    hint: there are: eval_hello, eval_short
+    ");
+    insta::assert_snapshot!(project.run(["eval", "show", "short", "--version", "7"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no version 7 of eval_short in the store
+    hint: there is version 1
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "helo", "--stored"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_helo' in the store
+    hint: did you mean 'eval_hello'?
+    ");
 }
 
 #[test]
 fn only_what_is_missing_is_judged() {
     let project = filled();
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
+    exit: 1
+    ----- stdout -----
+    eval_hello, version 1
+      2 passed (66.7%), 1 failed (33.3%)
+      failed
+           1  said 'good bye'
+              in b
+      time per trace: p50 [TIME], p99 [TIME]
+
+    eval_short, version 1
+      2 passed (66.7%), 1 failed (33.3%)
+      failed
+           1  25 characters
+              in c
+      time per trace: p50 [TIME], p99 [TIME]
+
+    3 traces, 2 evals: 4 passed, 2 failed
+    [TIME], [RATE] traces/s
+    ----- stderr -----
+    ");
     // All of it again: there is nothing to do.
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    eval_hello, version 1
+      nothing was judged now
+      3 traces judged before
+
+    eval_short, version 1
+      nothing was judged now
+      3 traces judged before
+
+    3 traces, 2 evals: nothing was judged now
+    6 were judged before, and not again
+    ----- stderr -----
+    all of them were judged before; --force judges them again
+    ");
     // A trace is new, and one is another than before.
     put(&project, &[new_trace("d", "hello again"), new_trace("b", "hello")]);
     let output = project.run(["eval", "run", "hello", "--stored", "--format", "jsonl"]);
@@ -188,16 +292,46 @@ fn traces_are_chosen_by_filters() {
     let output = project.run(["eval", "run", "hello", "--stored", "--search", "bye"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert_eq!(executions(&store_of(&project), "eval_hello", 1).len(), 1);
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored", "--search", "nobody says this"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored", "--search", "nobody says this"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no trace in the store is meant by these flags
+    hint: 'karat trace list' takes the same flags
+    ");
 }
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
     let project = prepared().file("evals/functions/hello.py", HELLO).file("t.jsonl", "{}\n");
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "evals/functions/hello.py", "--stored"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--search", "x"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no evals in the store
+    hint: 'karat eval add FILE' puts an eval function into the store
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_hello' in the store
+    hint: 'karat eval add hello' puts it there
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "evals/functions/hello.py", "--stored"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/functions/hello.py is a file: --stored judges by evals that are in the store
+    hint: karat eval add evals/functions/hello.py, and then its name
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--search", "x"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: a filter is for traces in the store
+    hint: --stored in place of --traces
+    ");
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--stored"]).code, Some(2));
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--force"]).code, Some(2));
     assert_eq!(project.run(["eval", "add"]).code, Some(0));

@@ -57,6 +57,7 @@ fn schemas_are_fresh() {
         "trace-import",
         "trace-list",
         "trace-show",
+        "trace-receive",
     ];
     for name in names {
         let output = project().run(["schema", name]);
@@ -108,6 +109,7 @@ fn the_command_line_reference_is_fresh() {
         "trace import",
         "trace list",
         "trace show",
+        "trace receive",
         "init",
         "schema",
         "completions",

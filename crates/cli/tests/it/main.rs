@@ -63,5 +63,7 @@ mod tools;
 mod trace_import;
 #[cfg(unix)]
 mod trace_kill;
+#[cfg(unix)]
+mod trace_receive;
 mod trace_show;
 mod trials;

@@ -25,7 +25,7 @@ pub fn agreement_text(report: &AgreementReport, settings: ConsoleSettings) -> St
     for eval in &report.evals {
         let is_fine = eval.alerts().count() == 0;
         if !(is_quiet && is_fine) {
-            page.eval(eval);
+            page.eval(eval, report.thresholds.at_least);
             page.out.push('\n');
         }
     }
@@ -54,7 +54,7 @@ impl Page {
         }
     }
 
-    fn eval(&mut self, eval: &EvalAgreement) {
+    fn eval(&mut self, eval: &EvalAgreement, at_least: u64) {
         let palette = self.settings.palette;
         let counts = &eval.counts;
         let name = cut(&printable(&eval.eval_id), 60, self.settings.symbols.ellipsis).into_owned();
@@ -67,7 +67,8 @@ impl Page {
             format!("{} unrated", counts.unrated),
             format!("{} errored", counts.errored),
         ];
-        self.wrapped(&format!("{} traces: {}", counts.executions(), apart.join(", ")));
+        let traces = counted(usize::try_from(counts.executions()).unwrap_or(usize::MAX), "trace");
+        self.wrapped(&format!("{traces}: {}", apart.join(", ")));
         if eval.compared == 0 {
             self.wrapped("nothing to compare: no verdict is on a trace that people find positive or negative");
         } else {
@@ -82,7 +83,7 @@ impl Page {
         if self.settings.verbosity != Verbosity::Quiet {
             self.trend(&eval.trend);
         }
-        self.checks(&eval.checks);
+        self.checks(&eval.checks, at_least);
     }
 
     fn matrix(&mut self, eval: &EvalAgreement) {
@@ -108,15 +109,23 @@ impl Page {
         self.figure("precision", figures.precision, &format!("{right} of {passed} that passed"));
         self.figure("recall", figures.recall, &format!("{right} of {positive} positive"));
         self.figure("F1", figures.f1, "");
-        self.figure("Cohen's kappa", figures.kappa, "0 is what chance gives");
+        self.coefficient("Cohen's kappa", figures.kappa);
         self.figure("contradiction rate", figures.contradiction_rate, &format!("{wrong} of {compared}"));
         self.figure("error rate", figures.error_rate, &format!("{} of {}", counts.errored, counts.executions()));
     }
 
     fn figure(&mut self, name: &str, figure: Option<Estimate>, by: &str) {
         let by = if figure.is_some() { by } else { "nothing to measure by" };
-        let by = self.settings.palette.dim(by);
+        let by = if by.is_empty() { String::new() } else { self.settings.palette.dim(by) };
         self.line(format!("  {name:<NAME$}  {}  {by}", estimate(figure, self.settings.symbols.dash)));
+    }
+
+    /// Writes a coefficient of agreement, and how to read it.
+    fn coefficient(&mut self, name: &str, figure: Option<Estimate>) {
+        let is_perfect = figure.is_some_and(|figure| figure.value >= 1.0);
+        // Where nothing varies, its standard error is zero however few there are.
+        let by = if is_perfect { "its interval is blind at 1" } else { "0 is what chance gives" };
+        self.figure(name, figure, by);
     }
 
     fn versions(&mut self, versions: &[VersionAgreement]) {
@@ -149,11 +158,11 @@ impl Page {
         }
     }
 
-    fn checks(&mut self, checks: &[ThresholdCheck]) {
+    fn checks(&mut self, checks: &[ThresholdCheck], at_least: u64) {
         let (palette, symbols) = (self.settings.palette, self.settings.symbols);
         self.line("");
         for check in checks {
-            let line = threshold(check);
+            let line = threshold(check, at_least);
             let line = match check.held {
                 Some(true) => format!("{} {line}", palette.good(symbols.passed)),
                 Some(false) => palette.bad(format!("{} {line}", symbols.failed)),
@@ -179,9 +188,9 @@ impl Page {
         self.line("");
         self.figure("all say the same", raters.observed, &format!("{} of {}", raters.unanimous, raters.common_traces));
         if raters.raters.len() == 2 {
-            self.figure("Cohen's kappa", raters.kappa, "");
+            self.coefficient("Cohen's kappa", raters.kappa);
         } else {
-            self.figure("Krippendorff alpha", raters.alpha, "1 is perfect, 0 is chance");
+            self.coefficient("Krippendorff alpha", raters.alpha);
         }
     }
 
@@ -190,7 +199,7 @@ impl Page {
         let evals = counted(report.evals.len(), "eval");
         let unknown = report.evals.iter().filter(|eval| eval.checks.iter().any(|check| check.held.is_none())).count();
         let line = match report.alerts {
-            0 if unknown > 0 => palette.doubtful(format!("{evals}: no alerts; too few ratings to tell for {unknown}")),
+            0 if unknown > 0 => palette.doubtful(format!("{evals}: no alerts; too few to tell for {unknown}")),
             0 => palette.good(format!("{evals}: no alerts")),
             1 => palette.bad(format!("{evals}: 1 alert")),
             more => palette.bad(format!("{evals}: {more} alerts")),
@@ -211,7 +220,7 @@ fn latest_week(latest: LatestWeek) -> String {
 }
 
 /// Says how a figure stands to its threshold.
-fn threshold(check: &ThresholdCheck) -> String {
+fn threshold(check: &ThresholdCheck, at_least: u64) -> String {
     let (name, limit) = (check.figure.name(), check.threshold);
     let bound = if check.figure.is_least() { "at least" } else { "at most" };
     let Some(actual) = check.actual else {
@@ -222,7 +231,7 @@ fn threshold(check: &ThresholdCheck) -> String {
     let actual = if short == digits(limit) { trimmed(actual) } else { short };
     if check.held.is_none() {
         let by = check.measured_by;
-        return format!("{name} {actual}, {bound} {limit}: {by} are too few to tell");
+        return format!("{name} {actual}, {bound} {limit}: too few to tell ({by}, at least {at_least})");
     }
     format!("{name} {actual}, {bound} {limit}")
 }
@@ -338,15 +347,15 @@ mod tests {
           contradiction rate   0.125  [0.022, 0.471]    1 of 8
           error rate           0.000  [0.000, 0.019]    0 of 198
 
-          ⚠ accuracy 0.875, at least 0.8: 8 are too few to tell
-          ⚠ contradiction rate 0.125, at most 0.15: 8 are too few to tell
+          ⚠ accuracy 0.875, at least 0.8: too few to tell (8, at least 20)
+          ⚠ contradiction rate 0.125, at most 0.15: too few to tell (8, at least 20)
           ✓ error rate 0.000, at most 0.1
 
         people among themselves
           2 raters on 20 traces that several rated: ada (20), bob (20)
 
           all say the same     0.900  [0.699, 0.972]    18 of 20
-          Cohen's kappa        0.802  [0.547, 1.000]
+          Cohen's kappa        0.802  [0.547, 1.000]    0 is what chance gives
 
         2 evals: 2 alerts
         ");
@@ -377,7 +386,7 @@ mod tests {
     fn a_figure_beside_its_threshold_is_told_in_full() {
         let cells = counts([7999, 2001, 0, 0, 0, 0, 0]);
         let checks = Thresholds::default().check(&cells, &karat_core::agreement::Figures::of(&cells));
-        assert_eq!(threshold(&checks[0]), "accuracy 0.7999, at least 0.8");
-        assert_eq!(threshold(&checks[1]), "contradiction rate 0.200, at most 0.15");
+        assert_eq!(threshold(&checks[0], 20), "accuracy 0.7999, at least 0.8");
+        assert_eq!(threshold(&checks[1], 20), "contradiction rate 0.200, at most 0.15");
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use karat_core::document::Message;
+use karat_core::document::{Message, StepCall};
+use serde_json::Value;
 
 /// The messages of all steps so far. A model is given the whole conversation each time; a step's input is what was added.
 #[derive(Debug, Default)]
@@ -13,15 +14,18 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Returns what no step before had, and takes note of it and of the answer.
-    pub(super) fn fresh(&mut self, input: Vec<Message>, answer: &Message) -> Vec<Message> {
-        let mut times: HashMap<u64, usize> = HashMap::with_capacity(input.len() + 1);
+    /// Returns what no step before had, and takes note of it and of what the answer says.
+    pub(super) fn fresh(&mut self, input: Vec<Message>, answer: &[u64]) -> Vec<Message> {
+        let mut times: HashMap<u64, usize> = HashMap::with_capacity(input.len() + answer.len());
         let mut is_new = Vec::with_capacity(input.len());
         for message in &input {
-            let key = key(message);
-            let here = times.entry(key).or_default();
-            *here += 1;
-            is_new.push(*here > self.times.get(&key).copied().unwrap_or(0));
+            let mut new = false;
+            for said in what_is_said(message) {
+                let here = times.entry(said).or_default();
+                *here += 1;
+                new |= *here > self.times.get(&said).copied().unwrap_or(0);
+            }
+            is_new.push(new);
         }
         let added = input.iter().zip(&is_new).any(|(message, new)| *new && message.role != "system");
         if !added {
@@ -31,38 +35,46 @@ impl Seen {
                 *new |= message.role != "system";
             }
         }
-        if !answer.content.is_empty() || !answer.tool_calls.is_empty() {
-            *times.entry(key(answer)).or_default() += 1;
+        for said in answer {
+            *times.entry(*said).or_default() += 1;
         }
-        for (key, count) in times {
-            let most = self.times.entry(key).or_default();
+        for (said, count) in times {
+            let most = self.times.entry(said).or_default();
             *most = count.max(*most);
         }
         input.into_iter().zip(is_new).filter(|(_, new)| *new).map(|(message, _)| message).collect()
     }
 }
 
-/// Returns what makes two messages the same. Sources write the same message in several ways, so calls and answers of tools
-/// go by their ids where they have one.
-fn key(message: &Message) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    match (&message.tool_call_id, message.tool_calls.as_slice()) {
-        (Some(id), []) if message.role == "tool" => ("answer", id).hash(&mut hasher),
-        (_, []) => {
-            (message.role.as_str(), message.content.trim()).hash(&mut hasher);
-            for part in &message.parts {
-                part.to_string().hash(&mut hasher);
-            }
-        }
-        (_, calls) => {
-            for call in calls {
-                match &call.id {
-                    Some(id) => ("call", id).hash(&mut hasher),
-                    None => (&call.name, call.arguments.to_string()).hash(&mut hasher),
-                }
-            }
-        }
+/// Returns what an answer says, one by one: its calls, or its text where it calls nothing.
+pub(super) fn answered(response: &str, calls: &[StepCall]) -> Vec<u64> {
+    if calls.is_empty() && response.is_empty() { Vec::new() } else { of_parts("assistant", response, &[], calls) }
+}
+
+/// Returns what a message says. Sources write the same message in several ways, together or apart, so calls and answers of
+/// tools go each by itself, by their ids where they have one.
+fn what_is_said(message: &Message) -> Vec<u64> {
+    match &message.tool_call_id {
+        Some(id) if message.role == "tool" && message.tool_calls.is_empty() => vec![hash(("answer", id))],
+        _ => of_parts(&message.role, &message.content, &message.parts, &message.tool_calls),
     }
+}
+
+fn of_parts(role: &str, content: &str, parts: &[Value], calls: &[StepCall]) -> Vec<u64> {
+    if calls.is_empty() {
+        let parts: Vec<String> = parts.iter().map(Value::to_string).collect();
+        return vec![hash((role, content.trim(), parts))];
+    }
+    let of_call = |call: &StepCall| match &call.id {
+        Some(id) => hash(("call", id)),
+        None => hash((&call.name, call.arguments.to_string())),
+    };
+    calls.iter().map(of_call).collect()
+}
+
+fn hash(said: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    said.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -92,7 +104,7 @@ mod tests {
     #[case::spaces_do_not_make_it_new(&["user:a"], &["user:a ", "assistant: ok", "user:b"], &["user:b"])]
     fn what_is_new(#[case] before: &[&str], #[case] now: &[&str], #[case] expected: &[&str]) {
         let mut seen = Seen::default();
-        seen.fresh(said(before), &said(&["assistant:ok"])[0]);
-        assert_eq!(seen.fresh(said(now), &Message::default()), said(expected));
+        seen.fresh(said(before), &answered("ok", &[]));
+        assert_eq!(seen.fresh(said(now), &[]), said(expected));
     }
 }

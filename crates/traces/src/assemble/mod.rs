@@ -43,6 +43,9 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
         calls::fill_answers(&mut drafts);
         outline::fill(&tree, &mut drafts);
     }
+    for draft in &mut drafts {
+        draft.answered = fresh::answered(&draft.response, &draft.calls);
+    }
     calls::join_spans(&tree, &mut drafts);
     answers::join(&tree, &mut drafts);
     let mut seen = Seen::default();

@@ -29,6 +29,8 @@ pub(super) struct Draft {
     pub(super) reasoning: Option<String>,
     pub(super) output_value: Option<Value>,
     pub(super) calls: Vec<StepCall>,
+    /// What the source says the model said, by which the next step's conversation is compared.
+    pub(super) answered: Vec<u64>,
     pub(super) error: Option<String>,
     pub(super) model: Option<String>,
     pub(super) agent: Option<String>,
@@ -337,13 +339,7 @@ impl Draft {
 
     /// Makes the step: of what went in, only what is new stays.
     pub(super) fn finish(self, seen: &mut Seen) -> Step {
-        let answer = Message {
-            role: "assistant".to_owned(),
-            content: self.response.clone(),
-            tool_calls: self.calls.clone(),
-            ..Message::default()
-        };
-        let messages = seen.fresh(self.input, &answer);
+        let messages = seen.fresh(self.input, &self.answered);
         Step {
             input: StepInput {
                 message: messages

@@ -16,7 +16,7 @@ use crate::json::{first_text, is_blank, parsed, text_of};
 pub(crate) use call::arguments_of;
 
 /// How far containers within containers are followed.
-const DEPTH: usize = 6;
+const DEPTH: usize = 10;
 
 /// What was said.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,9 +69,37 @@ pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<Said> {
         return Some(said);
     }
     match value {
-        Value::String(text) if !text.trim().is_empty() && parsed(text).is_none() => Some(Said::text(role, text)),
+        Value::String(text) if !text.trim().is_empty() && parsed(text).is_none() => {
+            Some(by_lines(text).filter(|_| role == "user").unwrap_or_else(|| Said::text(role, text)))
+        }
         _ => None,
     }
+}
+
+/// Reads a text that writes a conversation by lines: `system: …`, `user: …`. Some instrumentations give a prompt so.
+fn by_lines(text: &str) -> Option<Said> {
+    const ROLES: [(&str, &str); 5] = [
+        ("system: ", "system"),
+        ("developer: ", "system"),
+        ("user: ", "user"),
+        ("assistant: ", "assistant"),
+        ("tool: ", "tool"),
+    ];
+    let begins =
+        |line: &str| ROLES.iter().find_map(|(beginning, role)| Some((*role, line.strip_prefix(beginning)?.len())));
+    begins(text)?;
+    let mut said = Said::default();
+    for line in text.split_inclusive('\n') {
+        match (begins(line), said.messages.last_mut()) {
+            (Some((role, length)), _) => said.messages.push(plain(role, &line[line.len() - length..])),
+            (None, Some(last)) => last.content.push_str(line),
+            (None, None) => {}
+        }
+    }
+    for message in &mut said.messages {
+        message.content.truncate(message.content.trim_end().len());
+    }
+    said.messages.iter().any(|message| message.role == "user").then_some(said)
 }
 
 /// Adds the messages of a value. Returns whether its shape is known.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use karat_core::document::TraceDocument;
 use karat_traces::{Imported, Kind, Piece, ReadError, read};
+use serde_json::Value;
 
 pub(crate) fn path(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "fixtures", name].iter().collect()
@@ -31,4 +32,9 @@ pub(crate) fn read_text(kind: Option<Kind>, text: &str) -> Vec<Result<Piece, Rea
 
 pub(crate) fn document(imported: &Imported) -> TraceDocument {
     serde_json::from_str(&imported.document).expect("a document")
+}
+
+/// Writes values as JSON lines.
+pub(crate) fn lines(values: &[Value]) -> String {
+    values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
 }

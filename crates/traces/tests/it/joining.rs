@@ -450,3 +450,43 @@ fn messages_that_were_cut_short_are_kept_as_text() {
     let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": cut}))]);
     assert_eq!(document.steps[0].input.message.as_deref(), Some(cut));
 }
+
+#[test]
+fn what_was_said_is_not_new_however_it_is_written_the_next_time() {
+    // The calls in one answer, then in two messages, without ids; the tools' spans give them ids afterwards.
+    let call = |city: &str| json!({"type": "tool_call", "name": "weather", "arguments": {"city": city}});
+    let message = |calls: Vec<Value>| json!({"role": "assistant", "parts": calls});
+    let result = |text: &str| json!({"role": "tool", "name": "weather", "content": text});
+    let ran = |name: &str, second: i64, city: &str, result: &str| {
+        let id = format!("id-{city}");
+        tool(
+            name,
+            second,
+            "weather",
+            json!({"gen_ai.tool.call.id": id, "gen_ai.tool.call.arguments": {"city": city}, "gen_ai.tool.call.result": result}),
+        )
+    };
+    let history =
+        json!([user("Rain?"), message(vec![call("Ulm")]), result("wet"), message(vec![call("Bonn")]), result("dry")]);
+    let document = document([
+        chat("one", 0, json!([user("Rain?")]), json!([message(vec![call("Ulm"), call("Bonn")])])),
+        ran("t1", 1, "Ulm", "wet"),
+        ran("t2", 2, "Bonn", "dry"),
+        chat("two", 4, history, says("In Ulm.")),
+    ]);
+    assert_eq!(
+        drawn(&document),
+        "user: Rain?\n> \n> call id-Ulm weather({\"city\":\"Ulm\"}) -> \"wet\"\n> call id-Bonn weather({\"city\":\"Bonn\"}) -> \"dry\"\ntool: wet\ntool: dry\n> In Ulm."
+    );
+}
+
+#[rstest]
+#[case::by_lines("system: Be brief.\nuser: Rain?\nIn Ulm.", "system: Be brief.\nuser: Rain?\nIn Ulm.\n> ")]
+#[case::no_user("system: Be brief.", "user: system: Be brief.\n> ")]
+#[case::another_beginning("Hi\nuser: Rain?", "user: Hi\nuser: Rain?\n> ")]
+fn a_prompt_as_text_may_name_its_speakers(#[case] prompt: &str, #[case] expected: &str) {
+    let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.prompt": prompt}))]);
+    assert_eq!(drawn(&document), expected);
+    let speakers = if expected.starts_with("system") { 2 } else { 1 };
+    assert_eq!(document.steps[0].input.messages.len(), speakers);
+}

@@ -140,6 +140,9 @@ fn all_that_langfuse_shows_is_there(#[case] name: &str, #[case] steps: usize, #[
     assert!(results.into_iter().all(|call| !call.result.is_null()), "{name}: results of {document_text}");
     assert!(document.steps.iter().all(|step| step.model.is_some()), "{name}: models of {document_text}");
     assert!(document.started_at.is_some() && document.name.is_some());
+    let history = document.steps.iter().flat_map(|step| &step.input.messages);
+    let history = history.filter(|message| message.role == "assistant").count();
+    assert_eq!(history, 0, "{name}: what was said before is not new in {document_text}");
     // Models scored these, no person.
     assert_eq!(imported[0].feedback, []);
 }
@@ -154,6 +157,7 @@ fn what_the_trace_says_of_itself_counts() {
     assert_eq!(document.user_id.as_deref(), Some("user_123"));
     assert_eq!(document.tags, ["autogen", "dev"]);
     assert_eq!(document.metadata["email"], "user@langfuse.com");
+    assert_eq!(document.steps[0].input.message.as_deref(), Some("Say 'Hello World!'"));
     assert_eq!(document.steps[0].output.response, "Hello World!");
 }
 

@@ -71,10 +71,7 @@ fn serve(stream: TcpStream, play: &Play, log: &Mutex<Vec<String>>) {
     let query = query.map(|(name, value)| (name.to_owned(), value.replace("%3A", ":").replace("%2C", ",")));
     // cGs6c2s= is pk:sk.
     let authorised = lines.iter().any(|line| line.eq_ignore_ascii_case("authorization: Basic cGs6c2s="));
-    let (status, header, body) = match authorised {
-        true => play(path, &query.collect()),
-        false => (401, "", "{}".to_owned()),
-    };
+    let (status, header, body) = if authorised { play(path, &query.collect()) } else { (401, "", "{}".to_owned()) };
     let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
     let head = format!("HTTP/1.1 {status} X\r\n{header}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
     let mut stream = stream;

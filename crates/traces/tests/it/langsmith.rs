@@ -3,9 +3,9 @@
 use karat_traces::{Piece, TraceParts, assemble};
 use serde_json::{Value, json};
 
-use crate::fixture::read_text;
+use crate::fixture::{lines, read_text};
 
-fn lc(class: &str, kwargs: Value) -> Value {
+fn lc(class: &str, kwargs: &Value) -> Value {
     json!({"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", class], "kwargs": kwargs})
 }
 
@@ -17,11 +17,11 @@ fn runs() -> Vec<Value> {
         parts.join(".")
     };
     let call = json!([{"id": "c1", "name": "rain", "args": {"day": 1}, "type": "tool_call"}]);
-    let question = lc("HumanMessage", json!({"content": "Rain?", "type": "human"}));
-    let asks = lc("AIMessage", json!({"content": "", "tool_calls": call, "type": "ai"}));
+    let question = lc("HumanMessage", &json!({"content": "Rain?", "type": "human"}));
+    let asks = lc("AIMessage", &json!({"content": "", "tool_calls": call, "type": "ai"}));
     let result =
-        lc("ToolMessage", json!({"content": "{\"mm\": 3}", "tool_call_id": "c1", "name": "rain", "type": "tool"}));
-    let answer = lc("AIMessage", json!({"content": "A little.", "type": "ai"}));
+        lc("ToolMessage", &json!({"content": "{\"mm\": 3}", "tool_call_id": "c1", "name": "rain", "type": "tool"}));
+    let answer = lc("AIMessage", &json!({"content": "A little.", "type": "ai"}));
     vec![
         json!({"id": "r", "trace_id": "r", "dotted_order": order(&[(0, "r")]), "run_type": "chain", "name": "agent",
                "start_time": "2026-01-01T10:00:00", "end_time": "2026-01-01T10:00:09", "inputs": {"question": "Rain?"},
@@ -54,7 +54,7 @@ fn merged(text: &str) -> TraceParts {
 
 #[test]
 fn runs_become_steps() {
-    let lines: String = runs().iter().map(|run| format!("{run}\n")).collect();
+    let lines = lines(&runs());
     let assembled = assemble(&merged(&lines));
     insta::assert_snapshot!(serde_json::to_string_pretty(&assembled.document).expect("JSON"), @r#"
     {
@@ -151,7 +151,7 @@ fn runs_become_steps() {
 
 #[test]
 fn lines_lists_wrappers_and_trees_are_the_same() {
-    let lines: String = runs().iter().map(|run| format!("{run}\n")).collect();
+    let lines = lines(&runs());
     let expected = assemble(&merged(&lines)).document;
     let list = Value::Array(runs()).to_string();
     assert_eq!(assemble(&merged(&list)).document, expected);
@@ -174,7 +174,7 @@ fn errors_are_kept() {
     runs[2]["error"] = json!("ToolError('no net')");
     runs[1]["error"] = json!("RateLimitError()");
     runs[1]["outputs"] = Value::Null;
-    let lines: String = runs.iter().map(|run| format!("{run}\n")).collect();
+    let lines = lines(&runs);
     let document = assemble(&merged(&lines)).document;
     assert_eq!(document.steps[0].tool_calls[0].error.as_deref(), Some("ToolError('no net')"));
     assert_eq!(document.steps[1].error.as_deref(), Some("RateLimitError()"));

@@ -4,7 +4,7 @@ use karat_core::document::TraceDocument;
 use karat_traces::{Imported, Kind};
 use serde_json::{Value, json};
 
-use crate::fixture::{document, read_text, whole};
+use crate::fixture::{document, lines, read_text, whole};
 
 fn read_one(value: &Value) -> Imported {
     let mut read = read_text(None, &value.to_string());
@@ -215,12 +215,12 @@ fn a_plain_list_is_a_conversation() {
 
 #[test]
 fn a_wrong_shape_is_refused_with_its_place() {
-    let lines = [
+    let log = [
         json!({"messages": [{"role": "user", "content": "Hi"}]}),
         json!({"messages": [{"role": "user", "content": "Hi"}, 3]}),
         json!({"messages": []}),
     ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines(&log);
     let refused: Vec<String> =
         read_text(None, &text).into_iter().filter_map(|one| one.err().map(|error| error.to_string())).collect();
     assert_eq!(refused, ["line 2: messages[1]: a message is an object", "line 3: the conversation is empty"]);

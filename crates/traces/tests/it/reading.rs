@@ -103,7 +103,7 @@ impl<F: FnMut() -> String> Read for Endless<F> {
 #[test]
 fn lines_are_read_one_by_one() {
     let endless = Endless::new(|| format!("{A}\n"));
-    assert_eq!(read(None, endless).take(10_000).filter(Result::is_ok).count(), 10_000);
+    assert_eq!(read(None, endless).take(10_000).flatten().count(), 10_000);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn elements_of_a_list_are_read_one_by_one() {
     let mut begun = false;
     let endless =
         Endless::new(move || if std::mem::replace(&mut begun, true) { format!(",{A}") } else { format!("[{A}") });
-    assert_eq!(read(None, endless).take(10_000).filter(Result::is_ok).count(), 10_000);
+    assert_eq!(read(None, endless).take(10_000).flatten().count(), 10_000);
 }
 
 #[test]

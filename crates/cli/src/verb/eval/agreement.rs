@@ -47,10 +47,10 @@ fn advise(report: &AgreementReport, printer: &Printer) {
         [only] => printer.note(&format!("'karat contradictions {only}' shows where people disagree")),
         _ => printer.note("'karat contradictions' shows where people disagree"),
     }
-    if report.evals.iter().any(|eval| eval.compared == 0) {
-        printer.note(
-            "'karat review' and 'karat feedback add' say what people find; 'karat eval run NAME --stored' judges",
-        );
+    if report.evals.iter().any(|eval| eval.counts.executions() == 0) {
+        printer.note("'karat eval run NAME --stored' judges the traces in the store");
+    } else if report.evals.iter().any(|eval| eval.compared == 0) {
+        printer.note("'karat review' and 'karat feedback add' take down what people find");
     }
 }
 

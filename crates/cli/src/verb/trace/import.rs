@@ -23,7 +23,7 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::store::{open_store, store_failure};
-use crate::trace_files::TraceFiles;
+use crate::trace_files::{TraceFile, TraceFiles};
 
 pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let kind = args.from.as_deref().map(named_kind).transpose()?;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
             None => open_store(&settings).await,
         }
     })?;
-    if environment.stdin_is_terminal && files.files.iter().any(|file| file.is_stdin()) {
+    if environment.stdin_is_terminal && files.files.iter().any(TraceFile::is_stdin) {
         printer.note("reading traces from the terminal");
     }
     let mut totals = Totals::default();
