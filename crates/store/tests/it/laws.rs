@@ -38,6 +38,7 @@ enum Act {
     Rate {
         trace: usize,
         author: usize,
+        /// None: takes back what was said.
         rating: Option<Rating>,
         seconds: i64,
     },
@@ -48,8 +49,7 @@ enum Act {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    // None: the author takes back what was said.
-    let rating = prop::option::weighted(0.8, prop::sample::select(Rating::ALL.to_vec()));
+    let rating = prop::option::of(prop::sample::select(Rating::ALL.to_vec()));
     prop_oneof![
         1 => (0..TRACES, 0..3_u8, 0..3_i64).prop_map(|(trace, said, day)| Act::Import { trace, said, day }),
         1 => (0..EVALS, 0..3_u8).prop_map(|(eval, code)| Act::AddVersion { eval, code }),
@@ -156,8 +156,9 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
             }
         }
         Act::Rate { trace, author, rating, seconds } => {
-            let one =
-                Feedback { rating, ..says(["ann", "bob", "eve"][author], &trace_id(trace), Rating::Neutral, seconds) };
+            let said =
+                says(["ann", "bob", "eve"][author], &trace_id(trace), rating.unwrap_or(Rating::Neutral), seconds);
+            let one = Feedback { rating, ..said };
             let put = store.add_feedback(std::slice::from_ref(&one)).await;
             assert_eq!(put.is_ok(), model.days.contains_key(&trace));
             if let Ok(is_new) = put {
