@@ -41,8 +41,6 @@ use crate::recordings::Replay;
 pub(crate) use self::trace::{
     ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
 };
-pub(crate) use self::trace::{TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceShowArgs};
-pub(crate) use self::trace_filter::TraceFilterArgs;
 pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};

@@ -21,6 +21,7 @@ pub use self::brief::{Brief, Overlap};
 pub use self::draft::{Draft, DraftFinding, Origin, Weight};
 pub use self::drafter::{DraftError, Drafter, ModelDrafter, Request, Revision, TemplateDrafter};
 pub use self::drafter::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
+pub use self::drafter::{TraceTurn, personal_data, trace_turns};
 pub use self::evidence::{Evidence, weigh};
 pub use self::growth::{Growth, LEAST_JUDGED, propose};
 pub use self::plan::{BATCH_SIZE, Plan, TierPlan};

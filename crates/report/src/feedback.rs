@@ -107,11 +107,23 @@ mod tests {
 
     #[test]
     fn what_counts_can_be_told_from_what_was() {
-        insta::assert_snapshot!(list(Some(60), Symbols::UNICODE), @r"");
+        insta::assert_snapshot!(list(Some(60), Symbols::UNICODE), @r"
+        2026-11-16 12:00  ✗ negative   Ada    t1
+                          asked twice\nfor the \u{1b}[31msame thing…
+        2026-11-16 12:00    retracted  Grace  t2
+        2026-11-16 12:00  ✓ positive   Ada    t1  (earlier)
+        2026-11-16 12:00  — neutral    Ada    t3
+        ");
     }
 
     #[test]
     fn nothing_is_cut_without_a_screen() {
-        insta::assert_snapshot!(list(None, Symbols::ASCII), @r"");
+        insta::assert_snapshot!(list(None, Symbols::ASCII), @r"
+        2026-11-16 12:00  negative   Ada    t1
+                          asked twice\nfor the \u{1b}[31msame thing, and again
+        2026-11-16 12:00  retracted  Grace  t2
+        2026-11-16 12:00  positive   Ada    t1  (earlier)
+        2026-11-16 12:00  neutral    Ada    t3
+        ");
     }
 }

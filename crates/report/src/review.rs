@@ -269,24 +269,76 @@ mod tests {
     fn a_screen_of_common_size() {
         let lines = lines(30);
         let page = ReviewPage::Trace { lines: &lines, top: 3 };
-        insta::assert_snapshot!(screen(80, 12, page, ReviewLine::Note("too slow"), Symbols::UNICODE), @r"");
+        insta::assert_snapshot!(screen(80, 12, page, ReviewLine::Note("too slow"), Symbols::UNICODE), @r"
+        trace tau-bench-retail-trial-0-task-003                  4 of 40 · 2 rated · Ada
+        ────────────────────────────────────────────────────────────────────────────────
+        line 4
+        line 5
+        line 6
+        line 7
+        line 8
+        line 9
+        line 10
+        ── lines 4 to 10 of 30 ─────────────────────────────────────────────────────────
+        note: too slow
+        g good  b bad  n neutral  s skip  u undo  t note  ↑↓ scroll  ? help  q quit
+        ");
     }
 
     #[test]
     fn a_small_screen() {
         let lines = lines(30);
         let page = ReviewPage::Trace { lines: &lines, top: 0 };
-        insta::assert_snapshot!(screen(40, 8, page, ReviewLine::Told("rated good"), Symbols::ASCII), @r"");
+        insta::assert_snapshot!(screen(40, 8, page, ReviewLine::Told("rated good"), Symbols::ASCII), @r"
+        trace tau...-task-003  4 of 40 - 2 rated
+        line 1
+        line 2
+        line 3
+        line 4
+        line 5
+        rated good
+        g good  b bad  s skip  ? help  q quit
+        ");
     }
 
     #[test]
     fn the_help_tells_every_key() {
-        insta::assert_snapshot!(screen(80, 18, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE), @r"");
+        insta::assert_snapshot!(screen(80, 18, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE), @r"
+        help                                                     4 of 40 · 2 rated · Ada
+        ────────────────────────────────────────────────────────────────────────────────
+        g                good: rate it positive, and go on
+        b                bad: rate it negative, and go on
+        n                neutral: neither, and go on
+        s                skip it for now; next time it is shown again
+        u                undo: take the last rating or skip back
+        t                write a note, which is kept with the rating
+        f                show the whole trace, or shortened again
+        down, Enter, j   one line on
+        up, k            one line back
+        space, PgDn      a page on
+        PgUp, Home, End  a page back, to the top, to the end
+        q                quit; every rating is stored already
+
+        ────────────────────────────────────────────────────────────────────────────────
+
+        any key goes back to the trace
+        ");
     }
 
     #[test]
     fn the_end_says_what_came_of_it() {
-        insta::assert_snapshot!(screen(80, 10, ReviewPage::End, ReviewLine::Nothing, Symbols::UNICODE), @r"");
+        insta::assert_snapshot!(screen(80, 10, ReviewPage::End, ReviewLine::Nothing, Symbols::UNICODE), @r"
+        review                                                   4 of 40 · 2 rated · Ada
+        ────────────────────────────────────────────────────────────────────────────────
+        rated: 2 (1 good, 1 bad, 0 neutral)
+        skipped: 1, which are shown again next time
+        left: 37
+
+
+        ────────────────────────────────────────────────────────────────────────────────
+
+        u undo  q quit
+        ");
     }
 
     #[rstest]

@@ -342,6 +342,58 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
+fn a_trace_that_is_none_is_an_error_without_its_number() {
+    let project = filled();
+    let text = "[\"no object\"]".to_owned();
+    let head = TraceHead::of("bb", &json!(["no object"]), &text);
+    let raw = text.clone().into_bytes();
+    let trace = NewTrace { head, source: "karat".to_owned(), document: text, raw, expected: Expected::Anything };
+    put(&project, &[trace]);
+    assert_eq!(project.run(["eval", "run", "hello", "--stored"]).code, Some(3));
+    let kept = executions(&store_of(&project), "eval_hello", 1);
+    let error = kept.iter().find(|row| row.trace_id == "bb").and_then(|row| row.error.clone()).unwrap();
+    assert!(!error.contains("row "), "{error}");
+}
+
+/// Makes a project with so many traces that a run takes a while.
+fn busy(traces: usize) -> TempProject {
+    let slow = "def eval_slow(trace):\n    return sum(n * n for n in range(50_000)) > 0, ''\n";
+    let project = prepared().file("evals/functions/slow.py", slow);
+    let traces: Vec<NewTrace> = (0..traces).map(|number| new_trace(&format!("t-{number:04}"), "x")).collect();
+    put(&project, &traces);
+    assert_eq!(project.run(["eval", "add"]).code, Some(0));
+    project
+}
+
+#[cfg(unix)]
+#[test]
+fn who_interrupts_keeps_what_was_judged() {
+    let project = busy(2000);
+    let running = project.command(["eval", "run", "slow", "--stored", "--format", "jsonl"]).start();
+    while running.stdout_so_far().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    running.interrupt();
+    let output = running.wait().expect("it ends");
+    assert_eq!(output.code, Some(130), "{}", output.stderr);
+    assert!(output.stderr.contains("interrupted: what had been judged is kept"), "{}", output.stderr);
+    let kept = executions(&store_of(&project), "eval_slow", 1).len();
+    assert_eq!(output.stdout.lines().count(), kept);
+    assert!(0 < kept && kept < 2000, "{kept}");
+}
+
+#[test]
+fn two_at_once_do_not_get_in_each_others_way() {
+    let project = busy(150);
+    let running: Vec<_> = (0..2).map(|_| project.command(["eval", "run", "--stored", "-j", "1"]).start()).collect();
+    for one in running {
+        let output = one.wait().expect("it ends");
+        assert_eq!(output.code, Some(0), "{}", output.both());
+    }
+    assert_eq!(executions(&store_of(&project), "eval_slow", 1).len(), 150);
+}
+
+#[test]
 fn a_store_that_is_none_is_an_error() {
     let project = project()
         .file("evals/functions/hello.py", HELLO)

@@ -83,18 +83,37 @@ fn what_is_wrong_is_said() {
         assert_eq!(output.code, Some(2), "{}", output.both());
         output.stderr
     };
-    insta::assert_snapshot!(wrong(&["add", "trace-3", "positive"]), @r"");
-    insta::assert_snapshot!(wrong(&["add", "trace", "positive"]), @r"");
-    insta::assert_snapshot!(wrong(&["add", "other", "postive"]), @r"");
-    insta::assert_snapshot!(wrong(&["retract", "other"]), @r"");
-    insta::assert_snapshot!(wrong(&["add", "other", "positive", "--author", " "]), @r"");
+    insta::assert_snapshot!(wrong(&["add", "trace-3", "positive"]), @"
+    error: there is no trace 'trace-3' in the store
+    hint: 'karat trace list' shows the traces; an id may be shortened to its beginning
+    ");
+    insta::assert_snapshot!(wrong(&["add", "trace", "positive"]), @"
+    error: the ids of several traces begin with 'trace'
+    hint: say more of it: trace-1, trace-2
+    ");
+    insta::assert_snapshot!(wrong(&["add", "other", "postive"]), @"
+    error: invalid value 'postive' for '<RATING>'
+      [possible values: positive, negative, neutral]
+
+      tip: a similar value exists: 'positive'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(wrong(&["retract", "other"]), @"
+    error: Ada has said nothing of trace 'other'
+    hint: 'karat feedback list' shows who said what; --author NAME says whose rating it is
+    ");
+    insta::assert_snapshot!(wrong(&["add", "other", "positive", "--author", " "]), @"error: --author is empty");
     // An id may be shortened.
     assert_eq!(said(&ada, &["add", "oth", "positive"]), "other: Ada says positive\n");
     let nobody = project();
     ProjectStore::open(&nobody).trace("t", "x", "2026-01-02");
     let output = nobody.run(["feedback", "add", "t", "positive"]);
     assert_eq!(output.code, Some(2));
-    insta::assert_snapshot!(output.stderr, @r"");
+    insta::assert_snapshot!(output.stderr, @"
+    error: nobody says who speaks
+    hint: --author NAME, or the variable GIT_AUTHOR_NAME
+    ");
 }
 
 const LABELS: &str = "\
@@ -116,8 +135,18 @@ fn labelled() -> TempProject {
 #[test]
 fn lists_are_for_people_too() {
     let ada = labelled();
-    insta::assert_snapshot!(said(&ada, &["list"]), @r"");
-    insta::assert_snapshot!(said(&ada, &["list", "--history", "--author", "Grace", "--ascii"]), @r"");
+    insta::assert_snapshot!(said(&ada, &["list"]), @r#"
+    2026-01-04 10:00  ✓ positive   Katherine Johnson  0a1b2c3d4e5f60718293a4b5c6d7e8f9
+    2026-01-03 10:00  — neutral    Ada                tau-airline-3
+                      \u{1b}[31mred\u{7}
+    2026-01-02 10:00  ✗ negative   Grace              tau-retail-17
+                      asked twice,\nand "no" was said
+    "#);
+    insta::assert_snapshot!(said(&ada, &["list", "--history", "--author", "Grace", "--ascii"]), @r#"
+    2026-01-02 10:00  negative   Grace  tau-retail-17
+                      asked twice,\nand "no" was said
+    2026-01-01 10:00  positive   Grace  tau-retail-17  (earlier)
+    "#);
     let few = ada.run(["feedback", "list", "--limit", "1"]);
     assert_eq!((few.code, few.stdout.lines().count()), (Some(0), 1));
     assert_eq!(few.stderr, "there are more than these 1: --limit N shows more of them\n");

@@ -52,7 +52,40 @@ fn everything_wrong_is_shown_and_nothing_is_written() {
     );
     let output = ada.run(["feedback", "import", "labels.csv"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(output.stderr, @r"");
+    insta::assert_snapshot!(output.stderr, @"
+      × 'postive' is no rating
+       ╭─[labels.csv:3:4]
+     3 │ t1,postive,,
+       ·    ───────
+       ╰────
+      help: did you mean 'positive'?
+      × there is no trace 't2' in the store
+       ╭─[labels.csv:4:1]
+     4 │ t2,negative,shortened,
+       · ──
+       ╰────
+      help: did you mean 't2-whole'? A file has whole ids
+      × there is no trace 'nowhere' in the store
+       ╭─[labels.csv:5:1]
+     5 │ nowhere,negative,,
+       · ───────
+       ╰────
+      help: 'karat trace list' shows the traces
+      × created_at is no time: 'soon'
+       ╭─[labels.csv:6:13]
+     6 │ t1,neutral,,soon
+       ·             ────
+       ╰────
+      help: 2026-11-16T12:00:00Z, or a date: 2026-11-16
+      × the row has 2 fields where the header has 4
+       ╭─[labels.csv:7:1]
+     7 │ t1,neutral
+       · ▲
+       ╰────
+      help: a text with a separator in it stands in quotes
+    error: nothing of labels.csv is imported
+    hint: --skip-invalid imports the rows that are valid
+    ");
     assert_eq!(statements(&ada), [""; 0]);
     let report = ada.run(["feedback", "import", "labels.csv", "--format", "json"]);
     assert_eq!(report.code, Some(2));
@@ -66,7 +99,13 @@ fn everything_wrong_is_shown_and_nothing_is_written() {
     let some = ada.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
     assert_eq!(some.code, Some(0), "{}", some.both());
     assert_eq!(some.stdout, "imported 1 statement from labels.csv; 5 rows left out\n");
-    insta::assert_snapshot!(some.stderr, @r"");
+    insta::assert_snapshot!(some.stderr, @"
+    warning: labels.csv:3:4: 'postive' is no rating
+    warning: labels.csv:4:1: there is no trace 't2' in the store
+    warning: labels.csv:5:1: there is no trace 'nowhere' in the store
+    warning: labels.csv:6:13: created_at is no time: 'soon'
+    warning: labels.csv:7:1: the row has 2 fields where the header has 4
+    ");
     assert_eq!(statements(&ada), ["t1,positive,fine,Ada,2026-01-02T00:00:00Z,import"]);
 }
 
@@ -79,10 +118,31 @@ fn a_header_must_be_right() {
     };
     let output = import("trace_id,rating,rating,Notes\nt1,positive,,\n", &["--skip-invalid"]);
     assert_eq!(output.code, Some(2));
-    insta::assert_snapshot!(output.stderr, @r"");
+    insta::assert_snapshot!(output.stderr, @"
+      × the column 'rating' stands twice
+       ╭─[labels.csv:1:17]
+     1 │ trace_id,rating,rating,Notes
+       ·                 ──────
+       ╰────
+      × unknown column 'Notes'
+       ╭─[labels.csv:1:24]
+     1 │ trace_id,rating,rating,Notes
+       ·                        ─────
+       ╰────
+      help: did you mean 'note'?
+    error: nothing of labels.csv is imported
+    ");
     let output = import("t1,positive\n", &[]);
     assert_eq!(output.code, Some(2));
-    insta::assert_snapshot!(output.stderr, @r"");
+    insta::assert_snapshot!(output.stderr, @"
+      × the first line is no header
+       ╭─[labels.csv:1:1]
+     1 │ t1,positive
+       · ──
+       ╰────
+      help: it names the columns: trace_id,rating,note,author,created_at,source
+    error: nothing of labels.csv is imported
+    ");
     let output = import("trace_id,rating,reviewer_mood\nt1,positive,good\n", &["--ignore-unknown"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let output = import("trace_id,rating\n\n", &[]);
@@ -98,7 +158,15 @@ fn a_quote_that_is_not_closed_swallows_nothing() {
     let ada = ada_with(&["t1", "t2"]).file("labels.csv", "trace_id,rating,note\nt1,positive,\"oh\nt2,negative,\n");
     let output = ada.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
     assert_eq!(output.code, Some(2));
-    insta::assert_snapshot!(output.stderr, @r"");
+    insta::assert_snapshot!(output.stderr, @r#"
+      × this quote is not closed
+       ╭─[labels.csv:2:13]
+     2 │ t1,positive,"oh
+       ·             ─
+       ╰────
+      help: a field that begins with a quote ends with one
+    error: nothing of labels.csv is imported
+    "#);
     assert_eq!(statements(&ada), [""; 0]);
 }
 
@@ -108,7 +176,10 @@ fn bytes_that_are_no_text_have_a_place() {
     ada.write("labels.csv", b"trace_id,rating,note\nt1,positive,caf\xe9\n".to_vec());
     let output = ada.run(["feedback", "import", "labels.csv"]);
     assert_eq!(output.code, Some(2));
-    insta::assert_snapshot!(output.stderr, @r"");
+    insta::assert_snapshot!(output.stderr, @r#"
+    error: labels.csv:2:16 is not UTF-8
+    hint: a spreadsheet saves it as "CSV UTF-8"
+    "#);
     let missing = ada.run(["feedback", "import", "nowhere.csv"]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.stderr.contains("cannot read nowhere.csv"), "{}", missing.stderr);

@@ -63,6 +63,7 @@ mod tools;
 mod trace_import;
 #[cfg(unix)]
 mod trace_kill;
+mod trace_langfuse;
 #[cfg(unix)]
 mod trace_receive;
 mod trace_show;

@@ -337,6 +337,12 @@ impl Reader<'_> {
 
 /// Finds out which column is which; none for those that are passed over.
 fn columns(names: &[(&str, Range<usize>)], ignore_unknown: bool) -> Result<Vec<Option<Column>>, Vec<RowProblem>> {
+    let known = format!("it names the columns: {}", NAMES.join(","));
+    if let Some((_, first)) = names.first()
+        && names.iter().all(|(name, _)| Column::of(name).is_none())
+    {
+        return Err(vec![RowProblem::new(first.clone(), "the first line is no header", Some(known))]);
+    }
     let (mut problems, mut columns) = (Vec::new(), Vec::with_capacity(names.len()));
     for (name, range) in names {
         let column = Column::of(name);
@@ -350,8 +356,8 @@ fn columns(names: &[(&str, Range<usize>)], ignore_unknown: bool) -> Result<Vec<O
     }
     for needed in [Column::TraceId, Column::Rating] {
         if !columns.contains(&Some(needed)) {
-            let help = format!("the first line names the columns: {}", NAMES.join(","));
-            problems.push(RowProblem::new(0..0, format!("there is no column '{}'", needed.name()), Some(help)));
+            let message = format!("the header has no column '{}'", needed.name());
+            problems.push(RowProblem::new(0..0, message, Some(known.clone())));
         }
     }
     if problems.is_empty() { Ok(columns) } else { Err(problems) }
@@ -465,7 +471,7 @@ mod tests {
     #[case::twice("trace_id,rating,rating\n", "1:17 the column 'rating' stands twice")]
     #[case::no_header(
         "trace_id\nt1\n",
-        "1:1 there is no column 'rating' (the first line names the columns: trace_id,rating,note,author,created_at,source)"
+        "1:1 the header has no column 'rating' (it names the columns: trace_id,rating,note,author,created_at,source)"
     )]
     #[case::too_many(
         "trace_id,rating\nt1,positive,3,4\n",

@@ -293,7 +293,7 @@ impl<'d> Desk<'d> {
         let note = self.notes.get(&trace_id).cloned();
         self.say(&trace_id, Some(rating), note)?;
         self.sitting.decide(Decision::Rated(rating));
-        self.told = format!("stored: {trace_id} is {rating}");
+        self.told = format!("{rating}, stored: {trace_id}");
         self.lay_out()
     }
 
