@@ -1,5 +1,6 @@
 //! `karat feedback import`: tables and JSON lines, as people and programs write them.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use karat_testkit::project::TempProject;
@@ -221,7 +222,7 @@ fn a_hundred_thousand_rows_are_soon_in() {
     for row in 0..100_000 {
         let rating = ["positive", "negative", "neutral"][row % 3];
         let (id, author) = (&ids[row % 1000], row / 1000);
-        text.push_str(&format!("{id},{rating},author {author},2026-01-02T10:00:00Z\n"));
+        writeln!(text, "{id},{rating},author {author},2026-01-02T10:00:00Z").unwrap();
     }
     ada.write("labels.csv", text);
     let begun = Instant::now();

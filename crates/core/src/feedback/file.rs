@@ -134,11 +134,16 @@ impl FeedbackFile {
     }
 }
 
+/// Of which trace, by whom, and when something is said.
+type Occasion = (String, String, Timestamp);
+
+/// What is said, and in which row.
+type Said = (Option<Rating>, Option<String>, u64);
+
 struct Reader<'r> {
     reading: FeedbackReading<'r>,
     file: FeedbackFile,
-    /// What was said of which trace by whom and when, and by which row of the file.
-    seen: HashMap<(String, String, Timestamp), (Option<Rating>, Option<String>, u64)>,
+    seen: HashMap<Occasion, Said>,
 }
 
 impl Reader<'_> {

@@ -1,5 +1,7 @@
 //! `karat feedback add` and `retract`: one statement of one person.
 
+use std::fmt::Write as _;
+
 use karat_core::exit::ExitStatus;
 use karat_core::feedback::{Feedback, Rating, consensus_of};
 use karat_core::port::{Clock, FeedbackStore};
@@ -125,7 +127,7 @@ fn told(trace_id: &str, change: &FeedbackChange) -> String {
     if change.authors > 1
         && let Some(rating) = change.rating
     {
-        text.push_str(&format!("{} people together: {rating}\n", change.authors));
+        let _ = writeln!(text, "{} people together: {rating}", change.authors);
     }
     text
 }

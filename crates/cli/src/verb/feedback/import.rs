@@ -1,6 +1,7 @@
 //! `karat feedback import`: what people said, from a table or from JSON lines.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -139,16 +140,12 @@ impl FeedbackImportReport {
         let what = if self.written { "imported" } else { "would import" };
         let mut text = format!("{what} {} from {name}", count(self.added, "statement"));
         if self.unchanged > 0 {
-            text.push_str(&format!("; {} known already", count(self.unchanged, "row")));
+            let _ = write!(text, "; {} known already", count(self.unchanged, "row"));
         }
         if !self.invalid.is_empty() {
-            text.push_str(&format!("; {} left out", count(self.rows - self.valid_rows(), "row")));
+            let _ = write!(text, "; {} left out", count(self.rows - self.added - self.unchanged, "row"));
         }
         text + "\n"
-    }
-
-    fn valid_rows(&self) -> u64 {
-        self.added + self.unchanged
     }
 }
 

@@ -57,8 +57,8 @@ fn review(desk: &mut Desk<'_>, interrupts: &Interrupts, printer: &Printer) -> Re
     let screen = Screen::enter(printer)?;
     desk.lay_out()?;
     loop {
-        screen.draw(&desk.rows(), desk.cursor())?;
-        let next = match screen.input(interrupts)? {
+        screen.draw(&desk.rows(), desk.cursor());
+        let next = match screen.input(interrupts) {
             screen::Input::Key(key) => desk.press(key)?,
             screen::Input::Pasted(text) => desk.paste(&text),
             screen::Input::Resized => desk.lay_out().map(|()| Next::Stay)?,

@@ -49,7 +49,7 @@ impl<'p> Screen<'p> {
     }
 
     /// Shows these rows, and the cursor where there is one.
-    pub(super) fn draw(&self, rows: &[String], cursor: Option<(u16, u16)>) -> Result<(), Failure> {
+    pub(super) fn draw(&self, rows: &[String], cursor: Option<(u16, u16)>) {
         let mut text = String::new();
         add(&mut text, BeginSynchronizedUpdate);
         add(&mut text, Hide);
@@ -64,17 +64,16 @@ impl<'p> Screen<'p> {
             add(&mut text, Show);
         }
         add(&mut text, EndSynchronizedUpdate);
-        match self.printer.draw(&text) {
-            // Whoever closed the terminal is told by the next input.
-            Err(_) | Ok(()) => Ok(()),
-        }
+        // That the terminal is gone is told by the next input.
+        self.printer.draw(&text).ok();
     }
 
     /// Waits until the person does something.
-    pub(super) fn input(&self, interrupts: &Interrupts) -> Result<Input, Failure> {
+    #[expect(clippy::unused_self, reason = "keys come one by one only as long as the screen is ours")]
+    pub(super) fn input(&self, interrupts: &Interrupts) -> Input {
         loop {
             if interrupts.were_asked() {
-                return Ok(Input::Interrupted);
+                return Input::Interrupted;
             }
             let event = match poll(GLANCE) {
                 Ok(true) => read(),
@@ -84,14 +83,14 @@ impl<'p> Screen<'p> {
             match event {
                 Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {
                     if let Some(input) = pressed(key) {
-                        return Ok(input);
+                        return input;
                     }
                 }
-                Ok(Event::Paste(text)) => return Ok(Input::Pasted(text)),
-                Ok(Event::Resize(..)) => return Ok(Input::Resized),
+                Ok(Event::Paste(text)) => return Input::Pasted(text),
+                Ok(Event::Resize(..)) => return Input::Resized,
                 Ok(_) => {}
                 // A terminal that was closed cannot be read from.
-                Err(_) => return Ok(Input::Interrupted),
+                Err(_) => return Input::Interrupted,
             }
         }
     }
