@@ -2,6 +2,7 @@
 
 mod agent;
 mod args;
+mod ask;
 mod baseline;
 mod beginning;
 mod chat_model;
@@ -29,6 +30,7 @@ mod printer;
 mod progress;
 mod project;
 mod recordings;
+mod refine_model;
 mod registry;
 mod regression;
 mod sandbox;
