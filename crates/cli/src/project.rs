@@ -15,7 +15,7 @@ pub(crate) struct Project {
     pub(crate) settings: Settings,
     pub(crate) registry: Option<Registry>,
     /// Listens for Ctrl-C as long as the verb works.
-    _runtime: Runtime,
+    pub(crate) runtime: Runtime,
 }
 
 impl Project {
@@ -24,7 +24,7 @@ impl Project {
         let mut settings = Settings::resolve(args, &[], environment, printer)?;
         let runtime = runtime_that_ends()?;
         let registry = runtime.block_on(list_tools(&mut settings, printer))?;
-        let project = Self { settings, registry, _runtime: runtime };
+        let project = Self { settings, registry, runtime };
         project.broken().for_each(|gap| printer.warn_of_gap(gap));
         Ok(project)
     }

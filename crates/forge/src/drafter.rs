@@ -12,6 +12,7 @@ use karat_core::trace::Usage;
 pub use self::model::ModelDrafter;
 pub use self::template::TemplateDrafter;
 pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
+pub use self::traces::{TraceTurn, personal_data, trace_turns};
 use crate::{Brief, Draft, Slot};
 
 /// Fills the slots of a batch.

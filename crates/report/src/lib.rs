@@ -5,10 +5,12 @@
 
 mod agreement;
 mod atomic;
+mod code_diff;
 mod console;
 mod coverage;
 pub mod destination;
 mod evals;
+mod feedback;
 pub mod forge;
 pub mod github;
 mod json;
@@ -17,24 +19,30 @@ pub mod markdown;
 mod matrix;
 mod record;
 mod result_file;
+mod review;
 mod style;
 mod terminal_text;
 mod tools;
 mod traces;
 mod trials;
 
-pub use agreement::{agreement_text, contradictions_text, version_comparison_text};
+pub use agreement::{agreement_text, contradictions_text, refinement_text, version_comparison_text};
 pub use atomic::replace_file;
+pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
 pub use evals::{
     eval_history_text, eval_list_text, eval_run_text, eval_shown_text, eval_test_text, evals_added_text,
     stored_eval_run_text,
 };
+pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::ResultFileReporter;
+pub use review::{
+    ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
+};
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};

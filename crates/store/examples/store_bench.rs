@@ -119,7 +119,7 @@ fn feedback(number: usize) -> Feedback {
     Feedback {
         trace_id: trace_id(number),
         author: "ann".to_owned(),
-        rating: rating(number),
+        rating: Some(rating(number)),
         note: Some("looked at it".to_owned()),
         source: "import".to_owned(),
         created_at: start(),

@@ -14,7 +14,7 @@ pub(crate) struct RegressArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RegressAction {
-    /// Add a case that keeps a fixed bug fixed: from flags, or from a case that failed in a run
+    /// Add a case that keeps a fixed bug fixed: from flags, from a case that failed in a run, or from a trace
     Add(Box<RegressAddArgs>),
     /// Take a case out of its eval file into the archive beside it
     Archive(RegressArchiveArgs),
@@ -35,6 +35,9 @@ pub(crate) struct RegressConfigArgs {
     /// Where results are looked for [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
+    /// Where traces are kept: a file, or postgres://… [default: .karat/karat.db]
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) store: Option<String>,
 }
 
 impl RegressConfigArgs {
@@ -43,6 +46,7 @@ impl RegressConfigArgs {
             config: self.config.clone(),
             tool_registry_path: self.tool_registry_path.clone(),
             output_dir: self.output_dir.clone(),
+            store: self.store.clone(),
             ..ConfigArgs::default()
         }
     }
@@ -50,16 +54,17 @@ impl RegressConfigArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RegressAddArgs {
-    /// The tool under test [default with --from-run: the failed case's]
-    #[arg(required_unless_present = "from_run")]
+    /// The tool under test [default with --from-run: the failed case's; with --from-trace: the only one that was called]
+    #[arg(required_unless_present_any = ["from_run", "from_trace"])]
     pub(crate) tool: Option<String>,
-    /// The issue or commit of the fix
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) bug_ref: String,
-    /// What the user said [default with --from-run: as in the failed case]
-    #[arg(long, value_name = "TEXT", required_unless_present = "from_run", allow_hyphen_values = true)]
+    /// The issue or commit of the fix [default with --from-trace: the trace, which is noted beside it too]
+    #[arg(long, value_name = "TEXT", required_unless_present = "from_trace")]
+    pub(crate) bug_ref: Option<String>,
+    /// What the user said [default: as in the failed case, or in the trace]
+    #[arg(long, value_name = "TEXT", required_unless_present_any = ["from_run", "from_trace"], allow_hyphen_values = true)]
     pub(crate) message: Option<String>,
-    /// What went wrong [default: with --from-run the case's error, else the bug]
+    /// What went wrong [default: with --from-run the case's error, with --from-trace what a person noted, what failed or
+    /// what was done; else the bug]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
     /// Take message, stubs and expectation from a case that failed in this run; 'latest' is the newest
@@ -71,6 +76,12 @@ pub(crate) struct RegressAddArgs {
     /// Take the case of --from-run even though it passed
     #[arg(long, requires = "from_run")]
     pub(crate) even_if_passed: bool,
+    /// Take the message from this trace of the store, by its id or the beginning of it
+    #[arg(long, value_name = "TRACE", conflicts_with = "from_run")]
+    pub(crate) from_trace: Option<String>,
+    /// Take the message that led to this step of the trace, as 'karat trace show' counts them [default: the first message]
+    #[arg(long, value_name = "N", requires = "from_trace")]
+    pub(crate) step: Option<usize>,
     /// What tools answer where a model is driven without them, as JSON: {"TOOL": …}
     #[arg(long, value_name = "JSON")]
     pub(crate) stubs: Option<String>,

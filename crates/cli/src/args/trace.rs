@@ -1,9 +1,12 @@
 //! What can be said to `karat trace`.
 
+mod receive;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::receive::{ReceiveFormat, TraceReceiveArgs};
 use super::{OutputFormat, RunFormat, StoreArgs, TraceFilterArgs};
 
 const IMPORT_EXIT_CODES: &str = "\
@@ -29,6 +32,8 @@ pub(crate) enum TraceAction {
     List(TraceListArgs),
     /// Draw a trace's conversation, and what evals and people said of it
     Show(TraceShowArgs),
+    /// Take OpenTelemetry's spans and log events over HTTP while agents run; acknowledged means stored
+    Receive(TraceReceiveArgs),
 }
 
 #[derive(Debug, Args)]

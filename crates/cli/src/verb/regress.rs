@@ -2,8 +2,10 @@
 
 mod add;
 mod archive;
+mod basis;
 mod expect;
 mod from_run;
+mod from_trace;
 mod seal;
 
 use std::path::{Path, PathBuf};
@@ -55,7 +57,7 @@ struct ReportedCase {
     archive: Option<String>,
     /// The hash by which an edit of it is found.
     hash: String,
-    /// The case as it is written, where it was added.
+    /// The case as it is written, where it was added, or was made of the same trace before.
     #[serde(skip_serializing_if = "Option::is_none")]
     case: Option<Value>,
 }

@@ -111,9 +111,9 @@ fn a_conversation_is_drawn() {
     user
       Will it rain in Oslo?
     assistant
-      → get_weather({"city":"Oslo"})
-        = {"sky":"rain"}
-      → get_wind({"city":"Oslo"})
+      → get_weather({"city": "Oslo"})
+        = {"sky": "rain"}
+      → get_wind({"city": "Oslo"})
         ✗ error: no such station
 
     ── step 2 of 2 ─────────────────────────────────────────────────────────────────

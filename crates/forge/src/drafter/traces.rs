@@ -9,6 +9,7 @@ mod seeds;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod volatile;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -19,6 +20,9 @@ use karat_core::case::Case;
 use karat_core::port::Pending;
 use karat_core::similarity::words;
 use karat_core::trace::Usage;
+
+pub use self::personal::found as personal_data;
+pub use self::turns::{TraceTurn, trace_turns};
 
 use self::expected::Maker;
 use self::observed::{Observed, Reading};

@@ -12,7 +12,7 @@ use crate::terminal_text::{cut, printable, wrap};
 const MOST_REFUSED: usize = 10;
 
 /// How many lines a refusal takes.
-const MOST_LINES: usize = 8;
+const MOST_LINES: usize = 4;
 
 /// How many files that were passed over are named.
 const MOST_PASSED_OVER: usize = 5;

@@ -8,13 +8,13 @@ use karat_core::lint::{LintContext, Severity, lint};
 use karat_core::port::Clock;
 use karat_core::registry::{Registry, Tool, same_name};
 use karat_core::regression::{NewRegression, RegressionEditor, is_regression, next_id, slug, snapshot_keys};
-use karat_core::source::nearest;
+use karat_core::source::{nearest, parse};
 use karat_core::text::shorten;
 use karat_report::printable;
 use serde_json::{Map, Value, json};
 
+use super::basis::{Basis, is_made_of};
 use super::expect::{expect_of, json_object};
-use super::from_run::FailedCase;
 use super::{RegressReport, ReportedCase, file_name, load_valid, named_file, open, write};
 use crate::args::RegressAddArgs;
 use crate::clock::SystemClock;
@@ -23,6 +23,7 @@ use crate::discover::EvalPath;
 use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::load::{Loaded, read_bytes, without_bom};
 use crate::printer::Printer;
 use crate::project::Project;
 use crate::regression::{archive_path, project_ids, read_archive};
@@ -32,32 +33,38 @@ use crate::settings::Settings;
 const LONGEST_DESCRIPTION: usize = 160;
 
 pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    for (flag, text) in [("bug-ref", Some(&args.bug_ref)), ("message", args.message.as_ref())] {
+    for (flag, text) in [("bug-ref", args.bug_ref.as_ref()), ("message", args.message.as_ref())] {
         if text.is_some_and(|text| text.trim().is_empty()) {
             return Err(Failure::invalid(format!("--{flag} is empty")));
         }
     }
     let project = Project::open(&args.config.config_args(), environment, printer)?;
     let settings = &project.settings;
-    let failed = match (&args.from_run, &args.case) {
-        (Some(run), Some(id)) => Some(FailedCase::find(run, id, args.even_if_passed, settings, printer)?),
-        _ => None,
-    };
-    let tool = match (&args.tool, &failed) {
+    let basis = basis(args, &project, printer)?;
+    let tool = match (&args.tool, &basis) {
         (Some(tool), _) => tool.clone(),
-        (None, failed) => failed.as_ref().map(|failed| failed.tool.clone()).unwrap_or_default(),
+        (None, basis) => basis.as_ref().map(|basis| basis.tool.clone()).unwrap_or_default(),
     };
     let known = known_tool(&tool, project.registry.as_ref(), printer)?;
     let tool = known.map_or(tool, |tool| tool.name.clone());
     let now = SystemClock.now().to_string();
     let _lock = if args.dry_run { None } else { Some(EditLock::take(settings, printer)?) };
-    let target = Target::find(&tool, args, &project, printer)?;
+    let is_of_trace = basis.as_ref().is_some_and(|basis| basis.trace.is_some());
+    let all = if args.file.is_none() || is_of_trace { load_valid(&[], settings, printer)? } else { Vec::new() };
+    let target = Target::find(&tool, args, &all, settings)?;
     let mut editor = match &target {
         Target::Existing(path) => open(path, printer)?,
         Target::New(path) => RegressionEditor::new(&metadata(&tool, &now), &file_name(&path.path)),
     };
     let path = target.path();
-    let new = new_case(args, failed, next(&tool, &editor, path, settings, printer)?, now)?;
+    if let Some(trace) = basis.as_ref().and_then(|basis| basis.trace.as_deref()) {
+        let own = editor.file().map_err(|error| Failure::errored(error.to_string()))?;
+        let own = Loaded { path: path.clone(), file: own };
+        if let Some((path, id)) = made_of(trace, all.iter().chain([&own])) {
+            return exists(path, id, trace, args, printer);
+        }
+    }
+    let new = new_case(args, basis, next(&tool, &editor, path, settings, printer)?, now)?;
     let id = new.id.clone();
     let case = new.into_case();
     editor.add(&case).map_err(|error| Failure::errored(format!("cannot edit {}: {error}", path.shown)))?;
@@ -93,6 +100,48 @@ pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Pr
     Ok(ExitStatus::Success)
 }
 
+/// Finds what the case is made of, where it is not made of flags alone.
+fn basis(args: &RegressAddArgs, project: &Project, printer: &Printer) -> Result<Option<Basis>, Failure> {
+    let settings = &project.settings;
+    match (&args.from_run, &args.case, &args.from_trace) {
+        (Some(run), Some(id), _) => Basis::of_run(run, id, args.even_if_passed, settings, printer).map(Some),
+        (_, _, Some(trace)) => {
+            let finding = Basis::of_trace(trace, args.step, args.tool.as_deref(), settings, printer);
+            project.runtime.block_on(finding).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Finds the case that was made of a trace before.
+fn made_of<'l>(trace: &str, all: impl IntoIterator<Item = &'l Loaded>) -> Option<(&'l EvalPath, &'l str)> {
+    all.into_iter().find_map(|loaded| {
+        let case = loaded.file.cases.iter().find(|case| is_made_of(case, trace))?;
+        Some((&loaded.path, case.id.as_str()))
+    })
+}
+
+/// Says that there is nothing to do.
+fn exists(
+    path: &EvalPath,
+    id: &str,
+    trace: &str,
+    args: &RegressAddArgs,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let bytes = read_bytes(path)?;
+    let tree = parse(&String::from_utf8_lossy(without_bom(&bytes))).unwrap_or_default();
+    let cases = tree.get("cases").unwrap_or(&tree).as_array().map(Vec::as_slice).unwrap_or_default();
+    let case = cases.iter().find(|case| case.get("id").and_then(Value::as_str) == Some(id));
+    let hash = case.map(canonical_hash).unwrap_or_default();
+    let told = format!("{} in {} was made of {} before\n", printable(id), printable(&path.shown), printable(trace));
+    printer.note("nothing was written: a regression case is never edited; TOOL and --message make another one");
+    let reported =
+        ReportedCase { id: id.to_owned(), path: path.shown.clone(), archive: None, hash, case: case.cloned() };
+    RegressReport { written: false, cases: vec![reported] }.print(args.format, &told, printer)?;
+    Ok(ExitStatus::Success)
+}
+
 /// Where the case goes.
 enum Target {
     Existing(EvalPath),
@@ -107,17 +156,15 @@ impl Target {
     }
 
     /// Finds the tool's regression file, wherever it is, or where a new one belongs.
-    fn find(tool: &str, args: &RegressAddArgs, project: &Project, printer: &Printer) -> Result<Self, Failure> {
-        let settings = &project.settings;
+    fn find(tool: &str, args: &RegressAddArgs, all: &[Loaded], settings: &Settings) -> Result<Self, Failure> {
         if let Some(file) = &args.file {
             let path = named_file(file, settings);
             return Ok(if path.path.exists() { Target::Existing(path) } else { Target::New(path) });
         }
-        let all = load_valid(&[], settings, printer)?;
         let of_tool: Vec<EvalPath> = all
-            .into_iter()
+            .iter()
             .filter(|loaded| loaded.file.tier == Tier::Regression && same_name(&loaded.file.tool_name, tool))
-            .map(|loaded| loaded.path)
+            .map(|loaded| loaded.path.clone())
             .collect();
         match of_tool.as_slice() {
             [path] => Ok(Target::Existing(path.clone())),
@@ -218,15 +265,16 @@ fn always_passes() -> Failure {
 
 fn new_case(
     args: &RegressAddArgs,
-    failed: Option<FailedCase>,
+    basis: Option<Basis>,
     id: String,
     created_at: String,
 ) -> Result<NewRegression, Failure> {
     let (mut expect, mut stubs, mut max_turns, mut message, mut said) = (Map::new(), None, None, None, None);
-    let from_run = failed.is_some();
-    if let Some(failed) = failed {
-        expect = failed.expect;
-        (stubs, max_turns, message, said) = (failed.stubs, failed.max_turns, Some(failed.message), failed.error);
+    let from_run = args.from_run.is_some();
+    let bug_ref = Basis::bug_ref(args.bug_ref.as_deref(), basis.as_ref().and_then(|basis| basis.trace.as_deref()));
+    if let Some(basis) = basis {
+        expect = basis.expect;
+        (stubs, max_turns, message, said) = (basis.stubs, basis.max_turns, Some(basis.message), basis.said);
     }
     expect_of(&args.expect, &mut expect)?;
     if expect.is_empty() {
@@ -242,12 +290,12 @@ fn new_case(
     if let Some(text) = &args.stubs {
         stubs = Some(Value::Object(json_object("stubs", text)?));
     }
-    let said = args.description.clone().or(said).unwrap_or_else(|| args.bug_ref.clone());
+    let said = args.description.clone().or(said).unwrap_or_else(|| bug_ref.clone());
     Ok(NewRegression {
         id,
         description: shorten(&said.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_DESCRIPTION).into_owned(),
         created_at,
-        bug_ref: args.bug_ref.clone(),
+        bug_ref,
         message: args.message.clone().or(message).unwrap_or_default(),
         stubs,
         max_turns,

@@ -3,7 +3,7 @@
 use karat_core::case::SuiteFile;
 use karat_core::result::{EarlierCase, EarlierResult, Outcome};
 use karat_core::source::{nearest, parse};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::baseline::{Results, run_results};
 use crate::discover::{EvalPath, discover};
@@ -12,25 +12,15 @@ use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
+use super::basis::Basis;
 use super::named_file;
 
 /// The newest run, whichever it is.
 const LATEST: &str = "latest";
 
-/// What is taken from the failed case.
-pub(super) struct FailedCase {
-    pub(super) tool: String,
-    pub(super) message: String,
-    pub(super) expect: Map<String, Value>,
-    pub(super) stubs: Option<Value>,
-    pub(super) max_turns: Option<Value>,
-    /// Why it failed, or what it tests where it passed.
-    pub(super) error: Option<String>,
-}
-
-impl FailedCase {
+impl Basis {
     /// Finds a case of a run, and reads it from its eval file.
-    pub(super) fn find(
+    pub(super) fn of_run(
         run: &str,
         id: &str,
         even_if_passed: bool,
@@ -82,7 +72,8 @@ impl FailedCase {
             expect: raw.get("expect").and_then(Value::as_object).cloned().unwrap_or_default(),
             stubs: raw.get("stubs").cloned(),
             max_turns: raw.get("maxTurns").cloned(),
-            error: case.error.clone().or_else(|| Some(case.description.clone())).filter(|text| !text.is_empty()),
+            said: case.error.clone().or_else(|| Some(case.description.clone())).filter(|text| !text.is_empty()),
+            trace: None,
         })
     }
 }

@@ -82,15 +82,15 @@ fn no_json(error: &serde_json::Error) -> String {
 
 /// A step of a trace, as far as it matters here.
 #[derive(Debug)]
-struct Step<'t> {
-    input: &'t Value,
-    output: String,
-    calls: Vec<ToolCall>,
-    error: Option<String>,
+pub(super) struct Step<'t> {
+    pub(super) input: &'t Value,
+    pub(super) output: String,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) error: Option<String>,
 }
 
 impl<'t> Step<'t> {
-    fn read(at: usize, step: &'t Value) -> Result<Self, String> {
+    pub(super) fn read(at: usize, step: &'t Value) -> Result<Self, String> {
         let Value::Object(step) = step else {
             return Err(format!("steps[{at}] is no JSON object"));
         };
@@ -205,7 +205,7 @@ fn first_turn(steps: Vec<Step<'_>>) -> Result<Turn<'_>, String> {
 }
 
 /// Tells whether a step was given something that the user said anew.
-fn is_further(heard: &Heard, said: &[String], before: Option<&Step<'_>>) -> bool {
+pub(super) fn is_further(heard: &Heard, said: &[String], before: Option<&Step<'_>>) -> bool {
     // Some agents give all that was said to every step, others only what is new.
     let news = heard.messages.strip_prefix(said).unwrap_or(&heard.messages);
     if heard.has_roles {
@@ -220,12 +220,12 @@ fn is_further(heard: &Heard, said: &[String], before: Option<&Step<'_>>) -> bool
 }
 
 /// What of a step's input a user said.
-struct Heard {
-    messages: Vec<String>,
+pub(super) struct Heard {
+    pub(super) messages: Vec<String>,
     /// The input says who said what.
     has_roles: bool,
     /// The agent had spoken before the user's last words.
-    has_history: bool,
+    pub(super) has_history: bool,
 }
 
 impl Heard {
@@ -259,7 +259,7 @@ fn role(message: &Value) -> Option<&str> {
 }
 
 /// Finds what a user said in a step's input, which may be anything.
-fn heard(input: &Value) -> Option<Heard> {
+pub(super) fn heard(input: &Value) -> Option<Heard> {
     match input {
         Value::String(text) => Heard::bare(text),
         Value::Array(list) => Heard::of_messages(list),

@@ -12,7 +12,7 @@ const LEAST_PHONE_DIGITS: usize = 8;
 const LEAST_KEY_LENGTH: usize = 32;
 
 /// Names what in a text looks personal or secret: a person has to decide whether it may be kept.
-pub(super) fn found(text: &str) -> Option<&'static str> {
+pub fn found(text: &str) -> Option<&'static str> {
     let words = || text.split(|letter: char| letter.is_whitespace() || "\"'`<>()[]{},;:=?&".contains(letter));
     if words().any(is_address) {
         return Some("an e-mail address");
