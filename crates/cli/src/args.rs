@@ -21,8 +21,8 @@ pub(crate) use self::contradictions::{
 };
 pub(crate) use self::eval::{
     EvalAction, EvalAddArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs,
-    EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRunArgs, EvalShowArgs, EvalTestArgs, InputFormat,
-    IsolationName, LimitArgs, RowFormat,
+    EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs, EvalShowArgs,
+    EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::feedback::{
     FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
@@ -187,6 +187,10 @@ pub(crate) struct ConfigArgs {
     /// The model that drafts cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) forge: Option<String>,
+    /// The model that rewrites evals [default: that of forge]: KIND:MODEL, or as JSON with model, temperature, seed,
+    /// maxOutputTokens
+    #[arg(long, value_name = "KIND:MODEL|JSON")]
+    pub(crate) refine: Option<String>,
     /// The vocabulary that maxTokens counts with [default: `o200k_base`]
     #[arg(long, value_name = "NAME")]
     pub(crate) tokenizer: Option<String>,
@@ -458,6 +462,8 @@ pub(crate) enum SchemaName {
     EvalAgreement,
     /// What 'karat eval compare --format json' prints
     EvalCompare,
+    /// What 'karat eval refine --format json' prints
+    EvalRefine,
     /// What 'karat contradictions --format json' prints
     Contradictions,
     /// What 'karat contradictions resolve --format json' prints

@@ -66,6 +66,8 @@ pub(crate) struct ConfigFile {
     pub(crate) judge: Option<ChatModelConfig>,
     /// The model that drafts cases; without one they are drafted from templates.
     pub(crate) forge: Option<ChatModelConfig>,
+    /// The model that rewrites evals; without one, that of `forge`.
+    pub(crate) refine: Option<ChatModelConfig>,
     /// The vocabulary that `maxTokens` counts with.
     pub(crate) tokenizer: Option<Tokenizer>,
     /// Whether a case in which no assertion ran fails.
@@ -221,6 +223,7 @@ impl ConfigFile {
             silence: object.nullable("silence", path, problems, Silence::read),
             judge: object.nullable("judge", path, problems, ChatModelConfig::read),
             forge: object.nullable("forge", path, problems, ChatModelConfig::read),
+            refine: object.nullable("refine", path, problems, ChatModelConfig::read),
             tokenizer: object.nullable("tokenizer", path, problems, |value, path, problems| {
                 read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name)
             }),

@@ -2,6 +2,7 @@
 
 mod agent;
 mod args;
+mod ask;
 mod author;
 mod baseline;
 mod beginning;
@@ -30,6 +31,7 @@ mod printer;
 mod progress;
 mod project;
 mod recordings;
+mod refine_model;
 mod registry;
 mod regression;
 mod sandbox;

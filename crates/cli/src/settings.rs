@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) judge: Option<Anchored<ChatModelConfig>>,
     /// The model that drafts cases.
     pub(crate) forge: Option<Anchored<ChatModelConfig>>,
+    /// The model that rewrites evals.
+    pub(crate) refine: Option<Anchored<ChatModelConfig>>,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) strict: bool,
     pub(crate) all_failures: bool,
@@ -171,11 +173,13 @@ impl Settings {
         mask_provider_keys(&variables, &mut redactor);
         let judge = ChatModelConfig::flag("judge", args.judge.as_deref(), &mut redactor)?;
         let forge = ChatModelConfig::flag("forge", args.forge.as_deref(), &mut redactor)?;
+        let refine = ChatModelConfig::flag("refine", args.refine.as_deref(), &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             silence: silence_setting(args, &file, config_path, &mut redactor)?,
             judge: resolver.anchored(judge, file.judge.clone()),
             forge: resolver.anchored(forge, file.forge.clone()),
+            refine: resolver.anchored(refine, file.refine.clone()),
             agent_endpoints,
             agent,
             seed_manifest: resolver.path(

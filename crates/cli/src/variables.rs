@@ -46,6 +46,7 @@ impl ConfigArgs {
             silence: flags.silence.or_else(|| text("SILENCE")),
             judge: flags.judge.or_else(|| text("JUDGE")),
             forge: flags.forge.or_else(|| text("FORGE")),
+            refine: flags.refine.or_else(|| text("REFINE")),
             tokenizer: flags.tokenizer.or_else(|| text("TOKENIZER")),
             strict: flags.strict.map_or_else(|| boolean("STRICT", &text), |flag| Ok(Some(flag)))?,
             all_failures: flags.all_failures.map_or_else(|| boolean("ALL_FAILURES", &text), |flag| Ok(Some(flag)))?,

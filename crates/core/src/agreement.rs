@@ -8,6 +8,7 @@ mod estimate;
 mod figures;
 mod kappa;
 mod raters;
+mod refinement;
 mod report;
 mod thresholds;
 mod trend;
@@ -17,6 +18,9 @@ pub use estimate::Estimate;
 pub use figures::Figures;
 pub use kappa::cohen_kappa;
 pub use raters::{Rater, RaterAgreement, krippendorff_alpha};
+pub use refinement::{
+    AdoptedCandidate, Candidate, PartAgreement, PartSize, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank,
+};
 pub use report::{AgreementReport, ContradictionList, EvalAgreement, ResolvedContradiction, VersionAgreement};
 pub use thresholds::{Limits, Measured, ThresholdCheck, Thresholds};
 pub use trend::{LatestWeek, Trend, WeekAgreement};

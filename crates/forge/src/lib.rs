@@ -3,6 +3,8 @@
 //! A [`Plan`] says how many cases a tool should have, and [`Slot`]s what each of them is to test. A [`Drafter`] fills
 //! the slots of a batch; what it drafts is examined by the [`rules`] before a person sees it. Nothing here touches a
 //! file: what was approved becomes the text of an eval file, which the caller writes.
+//!
+//! [`refine`] lets a model rewrite an eval function after what people said of its verdicts.
 
 mod arrange;
 mod brief;
@@ -12,6 +14,7 @@ mod evidence;
 pub mod file;
 mod growth;
 mod plan;
+pub mod refine;
 pub mod rules;
 pub mod session;
 mod slot;

@@ -5,6 +5,7 @@
 
 mod agreement;
 mod atomic;
+mod code_diff;
 mod console;
 mod coverage;
 pub mod destination;
@@ -25,8 +26,9 @@ mod tools;
 mod traces;
 mod trials;
 
-pub use agreement::{agreement_text, contradictions_text, version_comparison_text};
+pub use agreement::{agreement_text, contradictions_text, refinement_text, version_comparison_text};
 pub use atomic::replace_file;
+pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
 pub use evals::{

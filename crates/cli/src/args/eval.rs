@@ -5,6 +5,7 @@ mod batch;
 mod check;
 mod doctor;
 mod functions;
+mod refine;
 mod run;
 mod stored;
 
@@ -15,6 +16,7 @@ pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
 pub(crate) use self::functions::{EvalNewArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat};
+pub(crate) use self::refine::EvalRefineArgs;
 pub(crate) use self::run::EvalRunArgs;
 pub(crate) use self::stored::{EvalAddArgs, EvalHistoryArgs, EvalListArgs, EvalShowArgs};
 
@@ -46,6 +48,8 @@ pub(crate) enum EvalAction {
     Agreement(EvalAgreementArgs),
     /// Show which verdicts changed between two versions, and whether for the better
     Compare(EvalCompareArgs),
+    /// Let a model rewrite an eval after what people said of its verdicts, for a person to adopt
+    Refine(Box<EvalRefineArgs>),
     /// Judge traces for another program: JSON lines or Arrow on stdin, rows of the same on stdout
     Batch(EvalBatchArgs),
     /// Show the Python that runs eval functions, and try whether the sandbox holds

@@ -1,7 +1,7 @@
 //! `karat schema`: the formats that people and programs write, as JSON Schemas.
 
 use karat_agents::{ChatScript, Script};
-use karat_core::agreement::{AgreementReport, ContradictionList, ResolvedContradiction, VersionComparison};
+use karat_core::agreement::{AgreementReport, ContradictionList, Refinement, ResolvedContradiction, VersionComparison};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
@@ -61,6 +61,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::EvalTest => schema_for!(EvalTestReport),
         SchemaName::EvalAgreement => schema_for!(AgreementReport),
         SchemaName::EvalCompare => schema_for!(VersionComparison),
+        SchemaName::EvalRefine => schema_for!(Refinement),
         SchemaName::Contradictions => schema_for!(ContradictionList),
         SchemaName::ContradictionsResolve => schema_for!(ResolvedContradiction),
         SchemaName::Forge => schema_for!(ForgeReport),

@@ -279,7 +279,7 @@ fn errors_are_kept_as_errors() {
     let output = project.run(["eval", "run", "broken", "--stored"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     let kept = executions(&store_of(&project), "eval_broken", 1).remove(0);
-    assert_eq!((kept.result, kept.error_kind.map(|kind| kind.name())), (None, Some("exception")));
+    assert_eq!((kept.result, kept.error_kind.map(karat_core::judgement::ErrorKind::name)), (None, Some("exception")));
     assert_eq!(kept.trace_hash, new_trace("a", "hello").head.hash);
     assert!(kept.guest_hash.is_some());
     // It is judged; only --force judges it again.
@@ -335,10 +335,21 @@ fn what_cannot_be_meant_is_refused() {
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--stored"]).code, Some(2));
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--force"]).code, Some(2));
     assert_eq!(project.run(["eval", "add"]).code, Some(0));
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no traces in the store
+    hint: 'karat trace import FILE' puts traces there
+    ");
     project.write("evals/functions/short.py", SHORT);
     assert_eq!(project.run(["eval", "add"]).code, Some(0));
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored", "--version", "1"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored", "--version", "1"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --version is a version of one eval: name it
+    ");
 }
 
 #[test]

@@ -3,12 +3,14 @@
 mod comparison;
 mod contradictions;
 mod figures;
+mod refinement;
 
 use karat_core::agreement::Estimate;
 
 pub use comparison::version_comparison_text;
 pub use contradictions::contradictions_text;
 pub use figures::agreement_text;
+pub use refinement::refinement_text;
 
 /// How wide an interval is.
 const INTERVAL: usize = 16;

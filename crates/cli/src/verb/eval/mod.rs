@@ -11,6 +11,7 @@ mod list;
 mod listening;
 mod new;
 mod progress;
+mod refine;
 mod rows;
 mod run;
 mod show;
@@ -39,6 +40,7 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::Test(args) => test::run(&args, environment, printer),
         EvalAction::Agreement(args) => agreement::run(&args, environment, printer),
         EvalAction::Compare(args) => compare::run(&args, environment, printer),
+        EvalAction::Refine(args) => refine::run(&args, environment, printer),
         EvalAction::Batch(args) => batch::run(&args, environment, printer),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),

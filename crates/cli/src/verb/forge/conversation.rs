@@ -11,7 +11,6 @@ use karat_forge::{Draft, Weight};
 use karat_report::forge::batch_text;
 use karat_report::{ConsoleSettings, printable};
 
-use super::ask::{self, NoAnswer};
 use super::drafting::Drafting;
 use super::editor::{Edited, edit};
 use super::kept::KeptSession;
@@ -21,6 +20,7 @@ use super::view::{Evidences, batch_view};
 use super::writing::Written;
 use super::{Forge, plan_text};
 use crate::args::ForgeTier;
+use crate::ask::{self, NoAnswer};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use karat_core::source::{Finding, parse};
 use serde_json::Value;
 
-use super::ask::{NoAnswer, yes_or_no};
+use crate::ask::{NoAnswer, yes_or_no};
 use crate::diagnostic::print_findings;
 use crate::environment::Environment;
 use crate::printer::Printer;

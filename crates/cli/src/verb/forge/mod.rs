@@ -1,6 +1,5 @@
 //! `karat forge`: golden and labeled cases drafted for a tool, approved by a person.
 
-mod ask;
 mod conversation;
 mod drafting;
 mod editor;
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Prin
             return Err(failure);
         }
     };
-    ask::end_when_asked_at_a_prompt(&runtime, &interrupts);
+    crate::ask::end_when_asked_at_a_prompt(&runtime, &interrupts);
     let forge = Forge { args, environment, printer, settings, material, drafter, verifier, runtime, interrupts };
     let status = forge.run(mode);
     // What was given up must not keep the program.

@@ -222,7 +222,7 @@ fn is_in_project(name: &str, settings: &Settings) -> bool {
 }
 
 /// Validates code that was valid when it was added, which another version of karat may see otherwise.
-fn validated(version: &EvalVersion) -> Result<Function, Failure> {
+pub(super) fn validated(version: &EvalVersion) -> Result<Function, Failure> {
     let refused = |why: String| {
         let message = format!("version {} of {} is not valid any more: {why}", version.version, version.eval_id);
         Failure::invalid(message).hint("mend its file, and 'karat eval add' it as a new version")

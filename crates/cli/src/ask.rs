@@ -13,7 +13,7 @@ static IS_ASKING: AtomicBool = AtomicBool::new(false);
 
 /// What a person did in place of an answer.
 #[derive(Debug)]
-pub(super) enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// Pressed Esc: leaves for now.
     Left,
     /// Pressed Ctrl-C, or closed the terminal.
@@ -34,7 +34,7 @@ impl From<NoAnswer> for Failure {
 }
 
 /// Lets the program end at once when it is asked to while a question waits: what was decided is kept already.
-pub(super) fn end_when_asked_at_a_prompt(runtime: &Runtime, interrupts: &Interrupts) {
+pub(crate) fn end_when_asked_at_a_prompt(runtime: &Runtime, interrupts: &Interrupts) {
     let interrupts = interrupts.clone();
     runtime.spawn(async move {
         interrupts.asked().await;
@@ -45,12 +45,12 @@ pub(super) fn end_when_asked_at_a_prompt(runtime: &Runtime, interrupts: &Interru
 }
 
 /// Asks for a line.
-pub(super) fn line(question: &str) -> Result<String, NoAnswer> {
+pub(crate) fn line(question: &str) -> Result<String, NoAnswer> {
     asked(|| inquire::Text::new(question).prompt())
 }
 
 /// Asks for yes or no, until it is one of them.
-pub(super) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer> {
+pub(crate) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer> {
     let mut question = format!("{question} ({})", if default { "Y/n" } else { "y/N" });
     loop {
         match line(&question)?.trim().to_lowercase().as_str() {

@@ -1,0 +1,172 @@
+//! What becomes of candidates: a person adopts one, or they are written for later.
+
+use karat_core::agreement::{AdoptedCandidate, Candidate, Refinement};
+use karat_core::exit::ExitStatus;
+use karat_core::port::{Clock, EvalStore};
+use karat_core::stored::{EvalVersion, NewVersion};
+use karat_core::text::shorten;
+use karat_report::{code_diff_text, printable, replace_file};
+use karat_store::Store;
+use tokio::runtime::Runtime;
+
+use crate::args::EvalRefineArgs;
+use crate::ask::{self, NoAnswer};
+use crate::clock::SystemClock;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::store::store_failure;
+
+/// How much of what a model says of its code a version's note holds.
+const LONGEST_WHY: usize = 200;
+
+/// Writes the candidates into a folder, each whole.
+pub(super) fn write(refinement: &mut Refinement, args: &EvalRefineArgs, settings: &Settings) -> Result<(), Failure> {
+    let folder = match &args.out {
+        Some(folder) => settings.here.join(folder),
+        None => settings.root.join(".karat").join("refine").join(&refinement.eval_id),
+    };
+    let failed = |error: std::io::Error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&folder)));
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    for candidate in &mut refinement.candidates {
+        let path = folder.join(format!("candidate_{}.py", candidate.number));
+        replace_file(&path, &candidate.code).map_err(failed)?;
+        candidate.file = Some(settings.shown(&path));
+    }
+    Ok(())
+}
+
+/// What a person says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    Adopt(usize),
+    /// None: of the only one.
+    Diff(Option<usize>),
+    Leave,
+}
+
+impl Decision {
+    fn read(line: &str) -> Option<Self> {
+        let line = line.trim().to_lowercase();
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|number| *number > 0);
+        match line.as_str() {
+            "q" | "quit" => Some(Self::Leave),
+            "d" | "diff" => Some(Self::Diff(None)),
+            _ => match line.strip_prefix("diff").or_else(|| line.strip_prefix('d')) {
+                Some(rest) => number(rest).map(|number| Self::Diff(Some(number))),
+                None => number(&line).map(Self::Adopt),
+            },
+        }
+    }
+}
+
+/// Asks a person which candidate becomes a version.
+pub(super) struct Adopting<'a> {
+    pub(super) refinement: &'a mut Refinement,
+    pub(super) version: &'a EvalVersion,
+    pub(super) guest_hash: &'a str,
+    pub(super) store: &'a Store,
+    pub(super) runtime: &'a Runtime,
+}
+
+impl Adopting<'_> {
+    pub(super) fn ask(
+        self,
+        args: &EvalRefineArgs,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<ExitStatus, Failure> {
+        let most = self.refinement.candidates.len();
+        let numbers = if most == 1 { "1".to_owned() } else { format!("1-{most}") };
+        let question = format!("Adopt which? ({numbers} adopts, d N shows the diff, q leaves)");
+        loop {
+            let line = match ask::line(&question) {
+                Ok(line) => line,
+                Err(NoAnswer::Left) => return Ok(left(printer)),
+                Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
+                Err(NoAnswer::Broken(why)) => return Err(Failure::errored(format!("cannot ask: {why}"))),
+            };
+            match Decision::read(&line) {
+                Some(Decision::Leave) => return Ok(left(printer)),
+                Some(Decision::Diff(number)) => {
+                    let number = number.or_else(|| (most == 1).then_some(1));
+                    match number.and_then(|number| self.refinement.candidates.get(number - 1)) {
+                        Some(candidate) => {
+                            let text = code_diff_text(&self.version.code, &candidate.code, printer.console());
+                            printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+                        }
+                        None => printer.talk(&format!("of which? d {numbers}")),
+                    }
+                }
+                Some(Decision::Adopt(number)) if number <= most => {
+                    let candidate = self.refinement.candidates[number - 1].clone();
+                    return self.adopt(&candidate, args, environment, printer);
+                }
+                // Nothing is adopted by a slip of the finger.
+                _ => printer.talk(&format!("a number ({numbers}), d with a number, or q")),
+            }
+        }
+    }
+
+    fn adopt(
+        self,
+        candidate: &Candidate,
+        args: &EvalRefineArgs,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<ExitStatus, Failure> {
+        let named = args.approved_by.clone().or_else(|| environment.user_name.clone());
+        let author = named.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        let author = author.unwrap_or_else(|| "somebody".to_owned());
+        let why = shorten(&candidate.why, LONGEST_WHY);
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        let version = NewVersion {
+            eval_id: self.version.eval_id.clone(),
+            code: candidate.code.clone(),
+            code_hash: candidate.code_hash.clone(),
+            guest_hash: self.guest_hash.to_owned(),
+            note: Some(format!("refined by {}, approved by {author}{why}", self.refinement.model)),
+            created_at: SystemClock.now(),
+        };
+        let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;
+        self.runtime.block_on(self.store.close());
+        let adopted = AdoptedCandidate { candidate: candidate.number, version: added.version, author };
+        let name = printable(&version.eval_id).into_owned();
+        let told = format!("adopted {} as version {} of {name}\n", adopted.candidate, adopted.version);
+        self.refinement.adopted = Some(adopted);
+        printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
+        printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
+        printer.note(&format!("its file is as it was; 'karat eval show {name}' prints the new code"));
+        Ok(ExitStatus::Success)
+    }
+}
+
+fn left(printer: &Printer) -> ExitStatus {
+    printer.talk("nothing was adopted");
+    ExitStatus::Success
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("2", Some(Decision::Adopt(2)))]
+    #[case(" 1 ", Some(Decision::Adopt(1)))]
+    #[case("d", Some(Decision::Diff(None)))]
+    #[case("d2", Some(Decision::Diff(Some(2))))]
+    #[case("D 2", Some(Decision::Diff(Some(2))))]
+    #[case("diff 3", Some(Decision::Diff(Some(3))))]
+    #[case("q", Some(Decision::Leave))]
+    #[case("", None)]
+    #[case("y", None)]
+    #[case("0", None)]
+    #[case("-1", None)]
+    #[case("d x", None)]
+    fn only_a_number_adopts(#[case] line: &str, #[case] expected: Option<Decision>) {
+        assert_eq!(Decision::read(line), expected);
+    }
+}

@@ -1,0 +1,83 @@
+//! Runs functions over the rated traces, in the sandbox.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use karat_core::agreement::RatedVerdict;
+use karat_core::judgement::{Conclusion, Limits};
+use karat_sandbox::{Function, Input, Isolation, Judged, Sandbox, Task, Unit, judge_in_order};
+
+use super::rated::Parted;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::sandbox::{open_sandbox, sandbox_failure};
+use crate::settings::Settings;
+
+/// How many traces go to a thread at once.
+const BATCH: usize = 8;
+
+/// The sandbox, and how functions run in it.
+pub(super) struct Court {
+    sandbox: Sandbox,
+    limits: Limits,
+    jobs: usize,
+}
+
+impl Court {
+    pub(super) fn open(settings: &Settings, environment: &Environment, printer: &Printer) -> Result<Self, Failure> {
+        Ok(Self {
+            sandbox: open_sandbox(environment, printer)?,
+            limits: settings.eval_limits.limits().unwrap_or_default(),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        })
+    }
+
+    /// Returns what each function says of each trace, of either part, in the traces' order.
+    pub(super) fn judge(
+        &self,
+        functions: &[Arc<Function>],
+        parted: &Parted,
+    ) -> Result<Vec<Vec<RatedVerdict>>, Failure> {
+        let task = Task {
+            functions: functions.to_vec(),
+            limits: self.limits,
+            isolation: Isolation::Namespace,
+            jobs: self.jobs,
+        };
+        let inputs = (1..).zip(&parted.traces).map(|(number, trace)| Input {
+            unit: Unit::Row,
+            number,
+            text: Ok(trace.document.clone().into_bytes()),
+        });
+        let mut inputs: Vec<Input> = inputs.collect();
+        let mut batches: Vec<io::Result<Vec<Input>>> = Vec::new();
+        while !inputs.is_empty() {
+            let rest = inputs.split_off(BATCH.min(inputs.len()));
+            batches.push(Ok(std::mem::replace(&mut inputs, rest)));
+        }
+        let mut said: Vec<Vec<RatedVerdict>> = functions.iter().map(|_| Vec::new()).collect();
+        let mut traces = parted.traces.iter();
+        let hear = |judged: Judged| {
+            let Some(trace) = traces.next() else { return ControlFlow::Break(()) };
+            for (verdicts, judgement) in said.iter_mut().zip(judged.judgements) {
+                let (passed, reason) = match judgement.conclusion {
+                    Conclusion::Verdict { passed, reason } => (Some(passed), reason),
+                    Conclusion::Error(error) => (None, error.message),
+                };
+                verdicts.push(RatedVerdict { trace_id: trace.id.clone(), passed, reason, rating: trace.rating });
+            }
+            ControlFlow::Continue(())
+        };
+        judge_in_order(&self.sandbox, &task, batches.into_iter(), hear).map_err(sandbox_failure)?;
+        if said.iter().any(|verdicts| verdicts.len() != parted.traces.len()) {
+            return Err(Failure::errored("not all traces were judged"));
+        }
+        Ok(said)
+    }
+
+    pub(super) fn guest_hash(&self) -> &str {
+        self.sandbox.guest_hash()
+    }
+}

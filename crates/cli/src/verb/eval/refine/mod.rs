@@ -1,0 +1,272 @@
+//! `karat eval refine`: a model rewrites an eval, and a person decides.
+
+mod adopting;
+mod judging;
+mod rated;
+
+use std::sync::Arc;
+
+use karat_core::agreement::{Candidate, PartAgreement, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank};
+use karat_core::exit::ExitStatus;
+use karat_core::stored::EvalVersion;
+use karat_forge::refine::{Example, Proposed, Rewriting, Rewritten, Tried, rewrite};
+use karat_report::{counted, refinement_text};
+use karat_sandbox::{Function, validate};
+use karat_store::Store;
+
+use self::judging::Court;
+use self::rated::{Parted, RatedTrace};
+use crate::args::{EvalRefineArgs, OutputFormat};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::runtime_that_ends;
+use crate::printer::Printer;
+use crate::refine_model::{chosen_rewriter, make_rewriter};
+use crate::settings::Settings;
+use crate::store::open_store;
+use crate::stored_eval::{find_eval, version_among, versions_of};
+
+/// More is a mistake.
+const MOST_CANDIDATES: usize = 20;
+const MOST_ROUNDS: usize = 10;
+
+pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    verify(args)?;
+    let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
+    // Who names no model is told so before anything is judged.
+    let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
+    let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
+    let runtime = runtime_that_ends()?;
+    let preparing = async {
+        let store = open_store(&settings).await?;
+        let eval = find_eval(&store, &args.name).await?;
+        let version = version_among(&versions_of(&store, &eval).await?, None)?;
+        let parted = Parted::read(&store, &eval.eval_id, args.hold_out, printer).await?;
+        Ok::<_, Failure>((store, version, parted))
+    };
+    let (store, version, parted) = runtime.block_on(preparing)?;
+    parted.verify(&version.eval_id)?;
+    let today = super::stored::validated(&version)?;
+    let court = Court::open(&settings, environment, printer)?;
+    let today = court.judge(&[Arc::new(today)], &parted)?.into_iter().flatten().collect();
+    let mut refining = Refining {
+        args,
+        version: &version,
+        parted,
+        today,
+        tried: Vec::new(),
+        measured: Vec::new(),
+        refused: Vec::new(),
+    };
+    let examples = runtime.block_on(refining.examples(&store))?;
+    let Some(model) = model else {
+        refining.show_question(&examples, printer)?;
+        return Ok(ExitStatus::Success);
+    };
+    let told = counted(examples.len(), "trace");
+    let identity = model.identity();
+    printer.note(&format!("the code and {told} with what people said of them go to {identity}"));
+    let mut usages = Vec::new();
+    let mut problem = None;
+    for _ in 0..args.rounds {
+        let training = refining.agreement(&refining.today).training;
+        let rewriting = refining.rewriting(&training, &examples);
+        let check = |code: &str| check(code, &version.eval_id).map(drop);
+        let rewritten = match runtime.block_on(rewrite(model.as_ref(), rewriting, &check)) {
+            Ok(rewritten) => rewritten,
+            // What was tried before is worth showing.
+            Err(error) if !refining.tried.is_empty() => {
+                printer.warn(&format!("{identity}: {}", error.message));
+                break;
+            }
+            Err(error) => return Err(Failure::errored(format!("{identity}: {}", error.message))),
+        };
+        let Rewritten { candidates, refused, problem: wrong, usage } = rewritten;
+        usages.push(usage);
+        problem = wrong;
+        refining.refused.extend(refused);
+        refining.measure(candidates, &court)?;
+    }
+    if let Some(usage) = karat_core::rubric::total_usage(usages.iter().map(Option::as_ref)) {
+        if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
+            printer.note(&format!("the model read {read} and wrote {written} tokens"));
+        }
+    }
+    let mut refinement = refining.into_refinement(&identity);
+    if refinement.candidates.is_empty() {
+        show(&refinement, args.format, printer)?;
+        let failure = Failure::errored(format!("{identity} wrote no function that can be run"));
+        return Err(match problem {
+            Some(problem) => failure.quote(problem),
+            None => failure,
+        });
+    }
+    let is_asked =
+        args.format == OutputFormat::Human && environment.stdin_is_terminal && environment.stderr_is_terminal;
+    if args.out.is_some() || !is_asked {
+        adopting::write(&mut refinement, args, &settings)?;
+    }
+    show(&refinement, args.format, printer)?;
+    if is_asked {
+        let (version, guest_hash) = (&version, court.guest_hash());
+        let adopting =
+            adopting::Adopting { refinement: &mut refinement, version, guest_hash, store: &store, runtime: &runtime };
+        return adopting.ask(args, environment, printer);
+    }
+    if let Some(file) = refinement.candidates.first().and_then(|candidate| candidate.file.as_ref()) {
+        printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version"));
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn verify(args: &EvalRefineArgs) -> Result<(), Failure> {
+    if !(args.hold_out > 0.0 && args.hold_out < 1.0) {
+        return Err(Failure::invalid("--hold-out must be between 0 and 1").hint("0.4 holds out two traces of five"));
+    }
+    for (flag, given, most) in [("candidates", args.candidates, MOST_CANDIDATES), ("rounds", args.rounds, MOST_ROUNDS)]
+    {
+        if !(1..=most).contains(&given) {
+            return Err(Failure::invalid(format!("--{flag} must be from 1 to {most}")));
+        }
+    }
+    Ok(())
+}
+
+/// Says what is wrong with a model's code, in words that go back to it.
+fn check(code: &str, eval_id: &str) -> Result<Function, Vec<String>> {
+    let function = validate(code.as_bytes()).map_err(|findings| {
+        let told = |finding: &karat_sandbox::Finding| {
+            let line = code.get(..finding.range.start).map_or(1, |before| before.matches('\n').count() + 1);
+            let help = finding.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+            format!("line {line}: {}{help}", finding.message)
+        };
+        findings.iter().map(told).collect::<Vec<String>>()
+    })?;
+    if function.name == eval_id {
+        Ok(function)
+    } else {
+        Err(vec![format!("the function is called {}, and must be called {eval_id}", function.name)])
+    }
+}
+
+fn show(refinement: &Refinement, format: OutputFormat, printer: &Printer) -> Result<(), Failure> {
+    match format {
+        OutputFormat::Json => super::print_json(refinement, printer),
+        OutputFormat::Human => super::print(&refinement_text(refinement, printer.console()), printer),
+    }
+}
+
+/// A refinement under way.
+struct Refining<'r> {
+    args: &'r EvalRefineArgs,
+    version: &'r EvalVersion,
+    parted: Parted,
+    /// What today's version says of all traces, in their order.
+    today: Vec<RatedVerdict>,
+    /// What a model is told of the code that it wrote before.
+    tried: Vec<Tried>,
+    /// The same code, with all that is known of it.
+    measured: Vec<Candidate>,
+    refused: Vec<RefusedCode>,
+}
+
+impl Refining<'_> {
+    /// Chooses what the model is told of, with what people noted. Only traces of the training part are looked at.
+    async fn examples(&self, store: &Store) -> Result<Vec<Example>, Failure> {
+        let training = self.parted.traces.iter().zip(&self.today).filter(|(trace, _)| !trace.held_out);
+        let example = |(trace, verdict): (&RatedTrace, &RatedVerdict)| Example {
+            document: serde_json::from_str(&trace.document).unwrap_or_default(),
+            verdict: verdict.passed,
+            reason: verdict.reason.clone(),
+            rating: trace.rating,
+            note: None,
+            trace_id: trace.id.clone(),
+        };
+        let mut chosen = Example::choose(training.map(example));
+        for example in &mut chosen {
+            example.note = rated::note(store, &example.trace_id, example.rating).await?;
+        }
+        Ok(chosen)
+    }
+
+    fn training(&self, verdicts: &[RatedVerdict]) -> Vec<RatedVerdict> {
+        let both = self.parted.traces.iter().zip(verdicts);
+        both.filter(|(trace, _)| !trace.held_out).map(|(_, verdict)| verdict.clone()).collect()
+    }
+
+    fn held_out(&self, verdicts: &[RatedVerdict]) -> Vec<RatedVerdict> {
+        let both = self.parted.traces.iter().zip(verdicts);
+        both.filter(|(trace, _)| trace.held_out).map(|(_, verdict)| verdict.clone()).collect()
+    }
+
+    fn agreement(&self, verdicts: &[RatedVerdict]) -> PartedAgreement {
+        PartedAgreement {
+            training: PartAgreement::of(&self.training(verdicts)),
+            held_out: PartAgreement::of(&self.held_out(verdicts)),
+        }
+    }
+
+    fn rewriting<'r>(&'r self, training: &'r PartAgreement, examples: &'r [Example]) -> Rewriting<'r> {
+        Rewriting {
+            eval_id: &self.version.eval_id,
+            code: &self.version.code,
+            wanted: self.args.candidates,
+            training,
+            examples,
+            tried: &self.tried,
+        }
+    }
+
+    /// Judges all traces with what the model wrote.
+    fn measure(&mut self, proposed: Vec<Proposed>, court: &Court) -> Result<(), Failure> {
+        let eval_id = self.version.eval_id.clone();
+        let functions: Vec<(Arc<Function>, String)> = proposed
+            .into_iter()
+            .filter_map(|one| Some((Arc::new(check(&one.code, &eval_id).ok()?), one.why)))
+            .collect();
+        if functions.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<Arc<Function>> = functions.iter().map(|(function, _)| Arc::clone(function)).collect();
+        let judged = court.judge(&all, &self.parted)?;
+        let today = self.held_out(&self.today);
+        for ((function, why), verdicts) in functions.into_iter().zip(judged) {
+            let code = function.source.to_string();
+            let training = self.training(&verdicts);
+            let held_out = self.held_out(&verdicts);
+            let parts = (code.clone(), function.code_hash.clone(), why);
+            let candidate = Candidate::measure(&eval_id, self.version.version, parts, &training, (&today, &held_out));
+            self.tried.push(Tried { code, training: candidate.agreement.training });
+            self.measured.push(candidate);
+        }
+        Ok(())
+    }
+
+    /// Prints what a model would be asked.
+    fn show_question(&self, examples: &[Example], printer: &Printer) -> Result<(), Failure> {
+        let training = self.agreement(&self.today).training;
+        let prompt = self.rewriting(&training, examples).prompt();
+        let document: serde_json::Value = serde_json::from_str(&prompt.user).unwrap_or_default();
+        printer.note("nobody was asked; this is what the model would be told");
+        let question = serde_json::json!({"system": prompt.system, "document": document, "schema": prompt.schema});
+        super::print_json(&question, printer)
+    }
+
+    fn into_refinement(self, model: &str) -> Refinement {
+        let today = self.agreement(&self.today);
+        let (training, held_out) = self.parted.sizes();
+        let mut candidates = self.measured;
+        rank(&mut candidates);
+        Refinement {
+            eval_id: self.version.eval_id.clone(),
+            version: self.version.version,
+            model: model.to_owned(),
+            training,
+            held_out,
+            today,
+            candidates,
+            refused: self.refused,
+            adopted: None,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What `karat eval refine` tells.
+
+use std::fmt::Write as _;
+
+use karat_core::agreement::{Candidate, Change, Direction, PartAgreement, PartSize, PartedAgreement, Refinement};
+
+use super::{estimate, probability, verdict};
+use crate::console::{ConsoleSettings, Verbosity};
+use crate::terminal_text::{cut, cut_middle, printable};
+use crate::tools::counted;
+
+/// How many changed verdicts of a candidate are shown.
+const MOST_CHANGES: usize = 5;
+
+/// How long an id is shown.
+const LONGEST_ID: usize = 40;
+
+/// Lays candidates out beside today's version: their agreement on both parts, and what each changes.
+pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> String {
+    let (palette, symbols) = (settings.palette, settings.symbols);
+    let mut out = String::new();
+    let name = printable(&refinement.eval_id);
+    let name = palette.bold(cut(&name, 50, symbols.ellipsis));
+    let model = printable(&refinement.model);
+    let _ = writeln!(out, "{name} version {}, rewritten by {}", refinement.version, cut(&model, 40, symbols.ellipsis));
+    let (training, held_out) = (refinement.training, refinement.held_out);
+    let _ = writeln!(out, "  {} to train on, {}", traces(training), of_each(training));
+    let _ = writeln!(out, "  {} held out, {}\n", traces(held_out), of_each(held_out));
+    let _ = writeln!(out, "  {:<5}  {:<8} {:<24} {:<24} wrong errors", "code", "part", "accuracy", "kappa");
+    write_parts("today", &refinement.today, settings, &mut out);
+    for candidate in &refinement.candidates {
+        write_parts(&candidate.number.to_string(), &candidate.agreement, settings, &mut out);
+    }
+    for candidate in &refinement.candidates {
+        write_candidate(candidate, settings, &mut out);
+    }
+    if !refinement.refused.is_empty() {
+        let count = refinement.refused.len();
+        let _ =
+            writeln!(out, "\n{}", palette.broken(format!("{} of the model cannot be run", counted(count, "function"))));
+        for refused in &refinement.refused {
+            let reasons = refused.reasons.join("; ");
+            let reasons = printable(&reasons);
+            let _ = writeln!(out, "  {}", cut(&reasons, settings.columns.saturating_sub(2).max(20), symbols.ellipsis));
+        }
+    }
+    out
+}
+
+fn traces(part: PartSize) -> String {
+    counted(usize::try_from(part.all()).unwrap_or(usize::MAX), "rated trace")
+}
+
+fn of_each(part: PartSize) -> String {
+    format!("{} positive and {} negative", part.positive, part.negative)
+}
+
+fn write_parts(label: &str, agreement: &PartedAgreement, settings: ConsoleSettings, out: &mut String) {
+    let mut line = |label: &str, part: &str, agreed: &PartAgreement| {
+        let dash = settings.symbols.dash;
+        let _ = writeln!(
+            out,
+            "  {label:<5}  {part:<8} {} {} {:>5} {:>6}",
+            estimate(agreed.accuracy, dash),
+            estimate(agreed.kappa, dash),
+            agreed.contradictions,
+            agreed.counts.errored
+        );
+    };
+    line(label, "training", &agreement.training);
+    line("", "held out", &agreement.held_out);
+}
+
+fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut String) {
+    let (palette, symbols) = (settings.palette, settings.symbols);
+    let changes = &candidate.held_out_changes;
+    let why = printable(&candidate.why);
+    let why = cut(&why, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
+    let _ = writeln!(out, "\n{}  {why}", palette.bold(format!("{:>2}", candidate.number)));
+    let told = format!(
+        "held out: {} better, {} worse than today ({})",
+        changes.better,
+        changes.worse,
+        probability(changes.p_value)
+    );
+    let told = match changes.direction {
+        Direction::Better => palette.good(format!("{told}: better")),
+        Direction::Worse => palette.bad(format!("{told}: worse")),
+        Direction::Unclear if changes.changed.is_empty() => "held out: no verdict changed".to_owned(),
+        Direction::Unclear => palette.doubtful(format!("{told}: chance explains it")),
+    };
+    let _ = writeln!(out, "    {told}");
+    let shown =
+        |change: Change| matches!(change, Change::Worse | Change::Lost) || settings.verbosity != Verbosity::Quiet;
+    let shown: Vec<_> = changes.changed.iter().filter(|changed| shown(changed.change)).collect();
+    for changed in shown.iter().take(MOST_CHANGES) {
+        let id = printable(&changed.trace_id);
+        let rating = changed.rating.map_or("unrated", |rating| rating.name());
+        let movement = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
+        let id = cut_middle(&id, LONGEST_ID, symbols.ellipsis);
+        let _ = writeln!(out, "      {:<6}  {id}  {movement}, {rating}", changed.change.name());
+    }
+    if shown.len() > MOST_CHANGES {
+        let _ = writeln!(out, "      and {} more (--format json has them)", shown.len() - MOST_CHANGES);
+    }
+    if let Some(file) = &candidate.file {
+        let _ = writeln!(out, "    {}", palette.dim(printable(file)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use karat_core::agreement::{RatedVerdict, RefusedCode};
+    use karat_core::feedback::Rating;
+
+    use super::*;
+    use crate::style::{Palette, Symbols};
+    use crate::terminal_text::width;
+
+    /// Twenty traces, of which every second is positive; the function is wrong on the first ones.
+    fn verdicts(wrong: usize, errors: usize) -> Vec<RatedVerdict> {
+        (0..20)
+            .map(|at| {
+                let rating = if at % 2 == 0 { Rating::Positive } else { Rating::Negative };
+                let right = rating == Rating::Positive;
+                let passed = if at < wrong { Some(!right) } else { Some(right) };
+                let passed = if at >= 20 - errors { None } else { passed };
+                RatedVerdict { trace_id: format!("trace-{at}"), passed, reason: "so".to_owned(), rating }
+            })
+            .collect()
+    }
+
+    fn refinement() -> Refinement {
+        let today = verdicts(9, 0);
+        let candidate = |number: u64, wrong: usize, errors: usize| {
+            let parts = ("code".to_owned(), "hash".to_owned(), "looks at \u{1b}[31m the last answer only ".repeat(4));
+            let now = verdicts(wrong, errors);
+            Candidate { number, ..Candidate::measure("eval_refund", 2, parts, &now, (&today, &now)) }
+        };
+        let part = PartAgreement::of(&today);
+        Refinement {
+            eval_id: "eval_refund".to_owned(),
+            version: 2,
+            model: "openai:test-model".to_owned(),
+            training: PartSize { positive: 10, negative: 10 },
+            held_out: PartSize { positive: 10, negative: 10 },
+            today: PartedAgreement { training: part, held_out: part },
+            candidates: vec![candidate(1, 1, 0), candidate(2, 9, 2)],
+            refused: vec![RefusedCode { code: "import os".to_owned(), reasons: vec!["import of 'os'".to_owned()] }],
+            adopted: None,
+        }
+    }
+
+    #[test]
+    fn candidates_stand_beside_today() {
+        let palette = Palette { color: false };
+        let settings = ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
+        let text = refinement_text(&refinement(), settings);
+        assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 80), "{text}");
+        assert_snapshot!(text, @"");
+    }
+}
