@@ -32,6 +32,7 @@ mod forge_model;
 #[cfg(unix)]
 mod forge_model_terminal;
 mod forge_terminal;
+mod from_trace;
 mod generated;
 mod hostile;
 mod init;
@@ -42,6 +43,7 @@ mod matrix;
 mod model;
 mod overlap;
 mod recordings;
+mod refine;
 mod regress;
 mod regress_guard;
 mod rubrics;
