@@ -34,7 +34,7 @@ pub fn code_diff_text(before: &str, now: &str, settings: ConsoleSettings) -> Str
             out.push('\n');
         }
         out.push_str(&match line {
-            Line::Same(text) => format!("  {}", harmless(text)),
+            Line::Same(text) => format!("  {}", harmless(text)).trim_end().to_owned(),
             Line::Gone(text) => settings.palette.bad(format!("- {}", harmless(text))),
             Line::New(text) => settings.palette.good(format!("+ {}", harmless(text))),
         });
@@ -110,7 +110,15 @@ mod tests {
     fn changes_are_marked() {
         let before = "import re\n\n\ndef helper():\n    pass\n\n\ndef eval_x(trace):\n    return True, 'a'\n";
         let now = "import re\n\n\ndef helper():\n    pass\n\n\ndef eval_x(trace):\n    said = 1\n    return False, '\u{1b}[31m'\n";
-        assert_snapshot!(text(before, now), @"");
+        assert_snapshot!(text(before, now), @"
+        ...
+
+
+          def eval_x(trace):
+        -     return True, 'a'
+        +     said = 1
+        +     return False, '?[31m'
+        ");
         assert_eq!(text(before, before), "nothing changed\n");
     }
 

@@ -61,7 +61,13 @@ fn a_trace_becomes_a_case_once() {
     let project = with_trace();
     ProjectStore::open(&project).feedback("ada", "4bf92f3577b34da6", Rating::Negative, Some("answered with raw JSON"));
     let words = ["--from-trace", "4bf9", "--response-not-contains", "{\""];
-    insta::assert_snapshot!(add(&project, &words).filtered(), @"");
+    insta::assert_snapshot!(add(&project, &words).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-001 to evals/get-weather.regression.json, a new file
+    ----- stderr -----
+    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
+    ");
     let case = &project.read_json(FILE)["cases"][0];
     let expected = json!({
         "id": "rg-get-weather-001",
@@ -74,7 +80,14 @@ fn a_trace_becomes_a_case_once() {
     });
     assert_eq!(*case, expected);
     let before = project.read(FILE);
-    insta::assert_snapshot!(add(&project, &words).filtered(), @"");
+    insta::assert_snapshot!(add(&project, &words).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    rg-get-weather-001 in evals/get-weather.regression.json was made of trace 4bf92f3577b34da6 before
+    ----- stderr -----
+    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
+    nothing was written: a regression case is never edited; TOOL and --message make another one
+    ");
     let again = add(&project, &["--from-trace", "4bf9", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"]);
     let report: Value = serde_json::from_str(&again.stdout).expect("a report");
     assert_eq!((&report["written"], &report["cases"][0]["id"]), (&json!(false), &json!("rg-get-weather-001")));
@@ -89,7 +102,14 @@ fn another_step_is_another_case() {
     let words =
         ["get_forecast", "--from-trace", "4bf9", "--step", "3", "--bug-ref", "#7", "--tools-called", "get_forecast"];
     let output = add(&project, &words);
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-forecast-001 to evals/get-forecast.regression.json, a new file
+    ----- stderr -----
+    warning: the message leans on what was said before, and a case sends one message: reword it with --message
+    warning: the message is a real one and holds an e-mail address: replace it with --message unless it may be kept
+    ");
     let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
     assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");
     assert_eq!(case["description"], "regression — called get_forecast, get_weather, and answered: Sun");
