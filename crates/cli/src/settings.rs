@@ -171,9 +171,7 @@ impl Settings {
             model.providers.values_mut().for_each(|provider| provider.max_retries = None);
         }
         mask_provider_keys(&variables, &mut redactor);
-        let judge = ChatModelConfig::flag("judge", args.judge.as_deref(), &mut redactor)?;
-        let forge = ChatModelConfig::flag("forge", args.forge.as_deref(), &mut redactor)?;
-        let refine = ChatModelConfig::flag("refine", args.refine.as_deref(), &mut redactor)?;
+        let [judge, forge, refine] = chat_models(args, &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             silence: silence_setting(args, &file, config_path, &mut redactor)?,
@@ -363,6 +361,15 @@ fn thresholds(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> 
         None => file.agreement.unwrap_or_default(),
     };
     Ok(limits.into())
+}
+
+/// Reads the models that flags name: that judges, that drafts, and that rewrites.
+fn chat_models(args: &ConfigArgs, redactor: &mut Redactor) -> Result<[Option<ChatModelConfig>; 3], Failure> {
+    Ok([
+        ChatModelConfig::flag("judge", args.judge.as_deref(), redactor)?,
+        ChatModelConfig::flag("forge", args.forge.as_deref(), redactor)?,
+        ChatModelConfig::flag("refine", args.refine.as_deref(), redactor)?,
+    ])
 }
 
 fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<LowerLimits, Failure> {

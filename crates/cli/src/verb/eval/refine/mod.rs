@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use karat_core::agreement::{Candidate, PartAgreement, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank};
 use karat_core::exit::ExitStatus;
+use karat_core::rubric::total_usage;
 use karat_core::stored::EvalVersion;
 use karat_forge::refine::{Example, Proposed, Rewriting, Rewritten, Tried, rewrite};
 use karat_report::{counted, refinement_text};
@@ -87,10 +88,9 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
         refining.refused.extend(refused);
         refining.measure(candidates, &court)?;
     }
-    if let Some(usage) = karat_core::rubric::total_usage(usages.iter().map(Option::as_ref)) {
-        if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
-            printer.note(&format!("the model read {read} and wrote {written} tokens"));
-        }
+    let usage = total_usage(usages.iter().map(Option::as_ref)).unwrap_or_default();
+    if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
+        printer.note(&format!("the model read {read} and wrote {written} tokens"));
     }
     let mut refinement = refining.into_refinement(&identity);
     if refinement.candidates.is_empty() {
