@@ -35,7 +35,6 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
     // Who names no model is told so before anything is judged.
     let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
-    let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
     let runtime = runtime_that_ends()?;
     let preparing = async {
         let store = open_store(&settings).await?;
@@ -46,6 +45,7 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     };
     let (store, version, parted) = runtime.block_on(preparing)?;
     parted.verify(&version.eval_id)?;
+    let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
     let today = super::stored::validated(&version)?;
     let court = Court::open(&settings, environment, printer)?;
     let today = court.judge(&[Arc::new(today)], &parted)?.into_iter().flatten().collect();
