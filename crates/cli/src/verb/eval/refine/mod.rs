@@ -87,10 +87,10 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
         refining.refused.extend(refused);
         refining.measure(candidates, &court)?;
     }
-    if let Some(usage) = karat_core::rubric::total_usage(usages.iter().map(Option::as_ref)) {
-        if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
-            printer.note(&format!("the model read {read} and wrote {written} tokens"));
-        }
+    if let Some(usage) = karat_core::rubric::total_usage(usages.iter().map(Option::as_ref))
+        && let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens)
+    {
+        printer.note(&format!("the model read {read} and wrote {written} tokens"));
     }
     let mut refinement = refining.into_refinement(&identity);
     if refinement.candidates.is_empty() {
