@@ -3,9 +3,11 @@
 mod contradictions;
 mod coverage;
 mod eval;
+mod feedback;
 mod forge;
 mod overlap;
 mod regress;
+mod review;
 mod tools;
 mod trace;
 mod trace_filter;
@@ -22,6 +24,10 @@ pub(crate) use self::eval::{
     EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs, EvalShowArgs,
     EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
 };
+pub(crate) use self::feedback::{
+    FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
+    FeedbackListFormat, FeedbackRetractArgs,
+};
 pub(crate) use self::forge::{DrafterName, ForgeArgs, ForgeTier};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
@@ -29,10 +35,13 @@ pub(crate) use self::overlap::{
 pub(crate) use self::regress::{
     ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
+pub(crate) use self::review::ReviewArgs;
 use crate::recordings::Replay;
 
-pub(crate) use self::trace::{TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceShowArgs};
-pub(crate) use self::trace_filter::TraceFilterArgs;
+pub(crate) use self::trace::{
+    ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
+};
+pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
@@ -93,6 +102,10 @@ pub(crate) enum Verb {
     Regress(RegressArgs),
     /// Judge traces with Python functions, in a sandbox
     Eval(EvalArgs),
+    /// Say what you think of traces, and see what people said
+    Feedback(FeedbackArgs),
+    /// Rate traces one after the other at the terminal, the most informative first
+    Review(ReviewArgs),
     /// Show verdicts that people disagree with, and settle them
     Contradictions(ContradictionsArgs),
     /// Keep what agents did: import, list and show traces
@@ -457,12 +470,22 @@ pub(crate) enum SchemaName {
     ContradictionsResolve,
     /// What 'karat forge --format json' prints
     Forge,
+    /// Statements of people: a line of 'karat feedback list --format jsonl'
+    Feedback,
+    /// What 'karat feedback add --format json' prints
+    FeedbackAdd,
+    /// What 'karat feedback import --format json' prints
+    FeedbackImport,
+    /// What 'karat feedback list --format json' prints
+    FeedbackList,
     /// What 'karat trace import --format json' prints
     TraceImport,
     /// What 'karat trace list --format json' prints
     TraceList,
     /// What 'karat trace show --format json' prints
     TraceShow,
+    /// Lines that 'karat trace receive --format jsonl' prints
+    TraceReceive,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod agent;
 mod args;
 mod ask;
+mod author;
 mod baseline;
 mod beginning;
 mod chat_model;
@@ -96,6 +97,8 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
+        Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
+        Verb::Review(args) => verb::review::run(&args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, environment, printer),
         Verb::Trace(args) => verb::trace::run(args, environment, printer),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),

@@ -140,6 +140,12 @@ impl Printer {
         self.suspended(|| write_all(&mut io::stderr().lock(), &format!("{redacted}\n"))).ok();
     }
 
+    /// Draws on the screen, of which stderr is a part.
+    pub(crate) fn draw(&self, text: &str) -> io::Result<()> {
+        let redacted = self.redactor.borrow().text(text).into_owned();
+        write_all(&mut io::stderr().lock(), &redacted)
+    }
+
     fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
         match &*self.bar.borrow() {
             Some(bar) => bar.suspend(print),

@@ -150,10 +150,7 @@ impl Settings {
             None => ConfigFile::default(),
         };
         let resolver = Resolver { root: &root, here };
-        let agent = match &args.agent {
-            Some(text) => read_flag("agent", text, HttpConfig::read, &mut redactor)?,
-            None => file.agent.clone().unwrap_or_default(),
-        };
+        let agent = agent_config(args, &file, &mut redactor)?;
         let agent_endpoints = agent_endpoints(args, &file, &resolver)?;
         for endpoint in &agent_endpoints {
             redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
@@ -370,6 +367,13 @@ fn chat_models(args: &ConfigArgs, redactor: &mut Redactor) -> Result<[Option<Cha
         ChatModelConfig::flag("forge", args.forge.as_deref(), redactor)?,
         ChatModelConfig::flag("refine", args.refine.as_deref(), redactor)?,
     ])
+}
+
+fn agent_config(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<HttpConfig, Failure> {
+    match &args.agent {
+        Some(text) => read_flag("agent", text, HttpConfig::read, redactor),
+        None => Ok(file.agent.clone().unwrap_or_default()),
+    }
 }
 
 fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<LowerLimits, Failure> {

@@ -1,8 +1,14 @@
 //! What people said of traces.
 
+mod cells;
+mod file;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
-use jiff::Timestamp;
+pub use self::file::{FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
+
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,13 +54,40 @@ impl fmt::Display for Rating {
 pub struct Feedback {
     pub trace_id: String,
     pub author: String,
-    pub rating: Rating,
+    /// Null: the author takes back what they said before, and has said nothing.
+    pub rating: Option<Rating>,
     pub note: Option<String>,
     /// Where it comes from: `cli`, `review`, `import`, or the name of a trace source.
     pub source: String,
     /// ISO 8601.
     #[schemars(with = "String")]
     pub created_at: Timestamp,
+}
+
+/// What tables say where an author takes a rating back.
+pub const RETRACTED: &str = "retracted";
+
+impl Feedback {
+    /// Returns the rating's name, or the word for one that is taken back.
+    pub fn word(&self) -> &'static str {
+        self.rating.map_or(RETRACTED, Rating::name)
+    }
+
+    /// Returns when something is said now, so that it is newer than what the author said before: clocks are coarse, and
+    /// are set back.
+    pub fn time_after(before: Option<&Feedback>, now: Timestamp) -> Timestamp {
+        let next = |before: &Feedback| before.created_at.saturating_add(SignedDuration::from_micros(1)).ok();
+        before.and_then(next).map_or(now, |next| next.max(now))
+    }
+
+    /// Tells whether this says nothing new to somebody who knows the author's newest statement on the trace: the same
+    /// rating, and the same note or none.
+    pub fn repeats(&self, newest: Option<&Feedback>) -> bool {
+        match newest {
+            Some(newest) => self.rating == newest.rating && (self.note.is_none() || self.note == newest.note),
+            None => self.rating.is_none(),
+        }
+    }
 }
 
 /// Returns what people say together, given the newest rating of each: what more of them say, neutral where as many say
@@ -74,6 +107,15 @@ pub fn consensus(newest: impl IntoIterator<Item = Rating>) -> Option<Rating> {
         std::cmp::Ordering::Less => Rating::Negative,
         std::cmp::Ordering::Equal => Rating::Neutral,
     })
+}
+
+/// Returns what people say together of a trace, and how many they are, given all statements on it, the oldest first.
+pub fn consensus_of(statements: &[Feedback]) -> (Option<Rating>, u64) {
+    let newest: BTreeMap<&str, Option<Rating>> =
+        statements.iter().map(|feedback| (feedback.author.as_str(), feedback.rating)).collect();
+    let ratings: Vec<Rating> = newest.into_values().flatten().collect();
+    let count = ratings.len() as u64;
+    (consensus(ratings), count)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod redact;
 pub mod registry;
 pub mod regression;
 pub mod result;
+pub mod review;
 pub mod rubric;
 pub mod similarity;
 pub mod source;

@@ -100,7 +100,7 @@ mod tests {
             before in proptest::collection::vec(0_u8..4, 0..30),
             now in proptest::collection::vec(0_u8..4, 0..30),
         ) {
-            let text = |lines: &[u8]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let text = |lines: &[u8]| lines.iter().map(u8::to_string).collect::<Vec<_>>().join("\n");
             let kept = longest_common(&before, &now);
             let expected =
                 LineChange { added: (now.len() - kept) as u64, removed: (before.len() - kept) as u64 };

@@ -18,7 +18,7 @@ pub use eval_report::{
     EvalAdded, EvalHistory, EvalList, EvalShown, EvalsAdded, PastVersion, StoredEvalRun, StoredEvalRunSummary,
     StoredEvalSummary,
 };
-pub use import::{ImportReport, ImportedFeedback, RefusedPiece};
+pub use import::{ImportReport, ImportedFeedback, RefusalKind, RefusedPiece};
 pub use receive::{Change, ReceiveEvent, ReceiveTotals};
 pub use run::{StoredCase, StoredRun};
 pub use shown::{ShownTrace, TraceList};

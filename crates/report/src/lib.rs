@@ -10,6 +10,7 @@ mod console;
 mod coverage;
 pub mod destination;
 mod evals;
+mod feedback;
 pub mod forge;
 pub mod github;
 mod json;
@@ -18,6 +19,7 @@ pub mod markdown;
 mod matrix;
 mod record;
 mod result_file;
+mod review;
 mod style;
 mod terminal_text;
 mod tools;
@@ -33,10 +35,14 @@ pub use evals::{
     eval_history_text, eval_list_text, eval_run_text, eval_shown_text, eval_test_text, evals_added_text,
     stored_eval_run_text,
 };
+pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::ResultFileReporter;
+pub use review::{
+    ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
+};
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};

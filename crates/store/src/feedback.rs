@@ -19,7 +19,7 @@ use crate::text::{check_name, kept, time};
 /// How many rows one statement writes.
 const ROWS: usize = 512;
 const COLUMNS: &str = "f.trace_id, f.author, f.rating, f.note, f.source, f.created_at";
-/// Holds for the newest statement of an author about a trace.
+/// Holds for the newest statement of an author about a trace, which may take back what was said before.
 const NEWEST: &str = "not exists (select 1 from feedback n where n.trace_id = f.trace_id and n.author = f.author \
                       and (n.created_at, n.id) > (f.created_at, f.id))";
 
@@ -48,7 +48,7 @@ impl FeedbackStore for Store {
                 statement.add(author);
             }
             if only_current {
-                statement.push(&format!(" and {NEWEST}"));
+                statement.push(&format!(" and f.rating is not null and {NEWEST}"));
             }
             statement.push(" order by f.created_at desc, f.id desc");
             if let Some(limit) = limit {
@@ -63,16 +63,26 @@ impl FeedbackStore for Store {
         Box::pin(async move {
             let text = format!(
                 "select f.trace_id, f.author, f.rating from feedback f where f.trace_id in (select trace_id \
-                 from feedback group by trace_id having min(author) <> max(author)) and {NEWEST} order by 1, 2"
+                 from feedback group by trace_id having min(author) <> max(author)) \
+                 and f.rating is not null and {NEWEST} order by 1, 2"
             );
             let rating =
                 |mut row: Row| Ok(AuthorRating { trace_id: row.text()?, author: row.text()?, rating: row.rating()? });
-            self.database.rows(Statement::new(text)).await?.into_iter().map(rating).collect()
+            let rows = self.database.rows(Statement::new(text)).await?.into_iter().map(rating);
+            let ratings: Vec<AuthorRating> = rows.collect::<Result<_, StoreError>>()?;
+            // Where all others took theirs back, one is left alone.
+            let of_one_trace = ratings.chunk_by(|left, right| left.trace_id == right.trace_id);
+            Ok(of_one_trace.filter(|authors| authors.len() > 1).flatten().cloned().collect())
         })
     }
 
-    fn review_candidates<'s>(&'s self, author: &'s str, filter: &'s TraceFilter) -> Stored<'s, Vec<ReviewCandidate>> {
-        Box::pin(review_candidates(&self.database, author, filter))
+    fn review_candidates<'s>(
+        &'s self,
+        author: &'s str,
+        eval_id: Option<&'s str>,
+        filter: &'s TraceFilter,
+    ) -> Stored<'s, Vec<ReviewCandidate>> {
+        Box::pin(review_candidates(&self.database, author, eval_id, filter))
     }
 }
 
@@ -117,7 +127,7 @@ async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, St
 /// Returns the hash of all that makes a statement the same.
 fn hash(feedback: &Feedback) -> String {
     let note = feedback.note.as_deref().unwrap_or_default();
-    let said = (&feedback.trace_id, &feedback.author, feedback.rating.name(), note, time(feedback.created_at));
+    let said = (&feedback.trace_id, &feedback.author, feedback.word(), note, time(feedback.created_at));
     long_hash(&serde_json::to_vec(&said).unwrap_or_default())
 }
 
@@ -140,7 +150,7 @@ fn insert(feedback: &[(&Feedback, &str)]) -> Statement {
     for (one, hash) in feedback {
         statement.add(&one.trace_id);
         statement.add(&one.author);
-        statement.add(one.rating.name());
+        statement.add(one.rating.map(Rating::name));
         statement.add(one.note.as_deref().filter(|note| !note.is_empty()));
         statement.add(&one.source);
         statement.add(one.created_at);
@@ -155,27 +165,26 @@ async fn rate(transaction: &mut Transaction, traces: &[String]) -> Result<(), St
         "select f.trace_id, f.author, f.rating, t.rating from feedback f join traces t on t.trace_id = f.trace_id \
          where f.trace_id among ? order by f.trace_id, f.author, f.created_at, f.id",
     );
-    let mut newest: BTreeMap<String, BTreeMap<String, Rating>> = BTreeMap::new();
+    let mut newest: BTreeMap<String, BTreeMap<String, Option<Rating>>> = BTreeMap::new();
     let mut before: BTreeMap<String, Option<Rating>> = BTreeMap::new();
     for mut row in transaction.rows(statement.bind(traces.to_vec())).await? {
         let trace = row.text()?;
         // The last statement of an author comes last.
-        newest.entry(trace.clone()).or_default().insert(row.text()?, row.rating()?);
+        newest.entry(trace.clone()).or_default().insert(row.text()?, row.rating_or_null()?);
         before.insert(trace, row.rating_or_null()?);
     }
-    let mut changed: BTreeMap<Rating, Vec<String>> = BTreeMap::new();
+    let mut changed: BTreeMap<Option<Rating>, Vec<String>> = BTreeMap::new();
     for (trace, authors) in newest {
-        if let Some(rating) = consensus(authors.into_values())
-            && before.get(&trace) != Some(&Some(rating))
-        {
+        let rating = consensus(authors.into_values().flatten());
+        if before.get(&trace) != Some(&rating) {
             changed.entry(rating).or_default().push(trace);
         }
     }
     for (rating, traces) in changed {
-        let name = rating.name();
+        let name = rating.map(Rating::name);
         let statement = Statement::new("update traces set rating = ? where trace_id among ?");
         transaction.execute(statement.bind(name).bind(traces.clone())).await?;
-        let state = contradiction("eval_executions", &format!("'{name}'"));
+        let state = contradiction("eval_executions", &name.map_or("null".to_owned(), |name| format!("'{name}'")));
         let text = format!("update eval_executions set rating = ?, contradiction = {state} where trace_id among ?");
         transaction.execute(Statement::new(text).bind(name).bind(traces)).await?;
     }
@@ -186,7 +195,7 @@ fn read(mut row: Row) -> Result<Feedback, StoreError> {
     Ok(Feedback {
         trace_id: row.text()?,
         author: row.text()?,
-        rating: row.rating()?,
+        rating: row.rating_or_null()?,
         note: row.text_or_null()?,
         source: row.text()?,
         created_at: row.time()?,
@@ -196,17 +205,23 @@ fn read(mut row: Row) -> Result<Feedback, StoreError> {
 async fn review_candidates(
     database: &Database,
     author: &str,
+    eval_id: Option<&str>,
     filter: &TraceFilter,
 ) -> Result<Vec<ReviewCandidate>, StoreError> {
-    let mut statement = Statement::new(
+    let (join, only) = if eval_id.is_some() { ("join", " and v.eval_id = ?") } else { ("left join", "") };
+    let mut statement = Statement::new(format!(
         "select t.trace_id, cast(coalesce(sum(case when v.eval_id is not null and e.result = 1 then 1 end), 0) as bigint), \
          cast(coalesce(sum(case when v.eval_id is not null and e.result = 0 then 1 end), 0) as bigint), \
          cast(coalesce(sum(case when v.eval_id is not null and e.result is null then 1 end), 0) as bigint), t.started_at \
-         from traces t left join eval_executions e on e.trace_id = t.trace_id \
-         left join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version \
-         where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ?) and ",
-    )
-    .bind(author);
+         from traces t {join} eval_executions e on e.trace_id = t.trace_id \
+         {join} evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version{only} \
+         where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ? \
+         and f.rating is not null and {NEWEST}) and "
+    ));
+    if let Some(eval_id) = eval_id {
+        statement.add(eval_id);
+    }
+    statement.add(author);
     statement.append(condition(filter));
     statement.push(" group by t.trace_id order by t.trace_id");
     let candidate = |mut row: Row| {

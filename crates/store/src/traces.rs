@@ -9,6 +9,7 @@ use karat_core::stored::{Expected, NewTrace, Put, StoredTrace, TraceFilter, Trac
 
 use crate::Store;
 use crate::database::Transaction;
+use crate::executions::there;
 use crate::filter::{condition, narrowed};
 use crate::payload::{Packer, unpack, unpack_text};
 use crate::row::Row;
@@ -21,6 +22,8 @@ const HEAD: &str = "t.trace_id, t.name, t.session_id, t.model, t.started_at, t.d
                     t.hash";
 /// How many rows one statement writes.
 const ROWS: usize = 128;
+/// How many ids one statement looks up.
+const LOOKED_UP: usize = 1000;
 
 /// Returns the hash of a raw payload, by which `Expected::Raw` names what a writer has seen.
 pub fn raw_hash(raw: &[u8]) -> String {
@@ -66,6 +69,18 @@ impl TraceStore for Store {
             let end = format!("{beginning}\u{10ffff}");
             let rows = self.database.rows(Statement::new(statement).bind(beginning).bind(end).bind(limit)).await?;
             rows.into_iter().map(|mut row| row.text()).collect()
+        })
+    }
+
+    fn missing_traces<'s>(&'s self, ids: &'s [String]) -> Stored<'s, Vec<String>> {
+        Box::pin(async move {
+            let mut missing = Vec::new();
+            let mut transaction = self.database.read().await?;
+            for some in ids.chunks(LOOKED_UP) {
+                let found = there(&mut transaction, some.to_vec()).await?;
+                missing.extend(some.iter().filter(|id| !found.contains(&*kept(id))).cloned());
+            }
+            Ok(missing)
         })
     }
 

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::kind::Kind;
 
-/// What is looked for, in the words of the error that nothing of it was found.
-pub(crate) const LOOKED_FOR: &str = "a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' \
+/// What is looked for to find a kind out, in words for whoever has something else.
+pub const LOOKED_FOR: &str = "a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' \
      or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with \
      'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench)";
 

@@ -31,6 +31,7 @@ mod values;
 mod vocabulary;
 
 pub use assemble::{Assembled, assemble};
+pub use detect::LOOKED_FOR;
 pub use kind::Kind;
 pub use langfuse_api::{LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, LangfusePages, resume_from};
 pub use parts::{LogEvent, Role, Span, SpanEvent, TraceParts};

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use serde_json::Value;
 
-use crate::detect::{LOOKED_FOR, detect, is_message, wrapped};
+use crate::detect::{detect, is_message, wrapped};
 use crate::gzip;
 use crate::kind::Kind;
 use crate::otlp::SpansRead;
@@ -21,7 +21,7 @@ pub enum ReadError {
     /// One thing could not be read; what follows it can.
     #[error("{}: {}", .0.place, .0.message)]
     Refused(Refused),
-    /// Nobody knows what it is. Reading has ended.
+    /// Nobody knows what it is: nothing of [`LOOKED_FOR`](crate::LOOKED_FOR) is there. Reading has ended.
     #[error("no known kind of traces: {0}")]
     Unknown(String),
     /// Reading has ended.
@@ -255,7 +255,7 @@ fn length_prefixed(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 fn unknown(why: &str) -> ReadError {
-    ReadError::Unknown(format!("{why}; looked for {LOOKED_FOR}; name the kind with --from KIND"))
+    ReadError::Unknown(why.to_owned())
 }
 
 fn no_json(error: &serde_json::Error) -> String {

@@ -28,7 +28,7 @@ pub(crate) struct ContradictionsListArgs {
     /// Show those that were resolved too
     #[arg(long)]
     pub(crate) all: bool,
-    /// Show at most so many [default: 20 for people, all for programs]
+    /// Show at most so many; 0 for all [default: 20 for people, all for programs]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// What stdout is

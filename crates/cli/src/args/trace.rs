@@ -1,9 +1,12 @@
 //! What can be said to `karat trace`.
 
+mod receive;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::receive::{ReceiveFormat, TraceReceiveArgs};
 use super::{OutputFormat, RunFormat, StoreArgs, TraceFilterArgs};
 
 const IMPORT_EXIT_CODES: &str = "\
@@ -29,6 +32,8 @@ pub(crate) enum TraceAction {
     List(TraceListArgs),
     /// Draw a trace's conversation, and what evals and people said of it
     Show(TraceShowArgs),
+    /// Take OpenTelemetry's spans and log events over HTTP while agents run; acknowledged means stored
+    Receive(TraceReceiveArgs),
 }
 
 #[derive(Debug, Args)]
@@ -40,8 +45,10 @@ pub(crate) struct TraceImportArgs {
     /// What wrote the traces: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic or tau-bench [default: by content]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<String>,
-    /// Read from this server in place of files, with --from langfuse; its keys are in LANGFUSE_PUBLIC_KEY and
-    /// LANGFUSE_SECRET_KEY. The next time it goes on where it ended
+    #[arg(
+        help = "Read from this server in place of files, with --from langfuse; its keys are in LANGFUSE_PUBLIC_KEY \
+                  and LANGFUSE_SECRET_KEY. The next time it goes on where it ended"
+    )]
     #[arg(long, value_name = "URL", requires = "from", conflicts_with = "paths")]
     pub(crate) url: Option<String>,
     /// Of a server: traces that began then or later: 2026-11-16, 2026-11-16T12:00Z, or 12h, 7d, 2w ago

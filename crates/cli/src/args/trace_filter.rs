@@ -6,6 +6,7 @@ use karat_core::feedback::Rating;
 /// Which traces of the store; what is given narrows each other.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which traces (these narrow each other)")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct TraceFilterArgs {
     /// Traces that began then or later: 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago; UTC where no zone is said
     #[arg(long, value_name = "TIME")]

@@ -40,7 +40,7 @@ impl Said {
         Feedback {
             trace_id: self.trace_id.clone(),
             author: name(&said.author, &self.source),
-            rating: said.rating,
+            rating: Some(said.rating),
             note: said.note.clone(),
             source: self.source.clone(),
             created_at,
@@ -60,7 +60,7 @@ impl Said {
             let before: Vec<&Feedback> =
                 there.iter().filter(|known| known.author == author && known.source == self.source).collect();
             let same =
-                |known: &&Feedback, said: &SourceFeedback| known.rating == said.rating && known.note == said.note;
+                |known: &&Feedback, said: &SourceFeedback| known.rating == Some(said.rating) && known.note == said.note;
             let is_there = |said: &SourceFeedback| match (statements.len(), before.last()) {
                 // Who changed their mind and changed it back says something new.
                 (1, Some(newest)) => same(newest, said),
@@ -156,7 +156,7 @@ mod tests {
         for (now, rating) in [(10, Negative), (11, Positive)] {
             let new = said(&[("ada", rating, None)]).untimed(&there, time(5), time(now));
             assert_eq!(new.len(), 1);
-            assert_eq!((new[0].rating, new[0].created_at), (rating, time(now)));
+            assert_eq!((new[0].rating, new[0].created_at), (Some(rating), time(now)));
             there.extend(new);
         }
     }

@@ -13,7 +13,7 @@ use karat_core::assertion::Strictness;
 use karat_core::case::EvalFile;
 use karat_core::event::RunTotals;
 use karat_core::exit::ExitStatus;
-use karat_core::port::{Agent, Ids, ReportError};
+use karat_core::port::{Agent, Ids, ReportError, StoreError};
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
 use karat_core::staleness::CurrentTool;
@@ -100,10 +100,14 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let recordings = Recordings::open(&settings, &environment.current_dir)?;
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     reports.iter().try_for_each(Report::check)?;
-    let kept = if args.no_store {
-        None
-    } else {
-        Some(runtime.block_on(interrupts.unless_asked(KeptRun::begin(&settings, &plan, &agents)))?)
+    let keeping =
+        async { if args.no_store { Ok(None) } else { KeptRun::begin(&settings, &plan, &agents).await.map(Some) } };
+    let kept = match runtime.block_on(interrupts.unless_asked(keeping)) {
+        Ok(kept) => kept,
+        Err(failure) => {
+            runtime.shutdown_background();
+            return Err(failure);
+        }
     };
 
     let mut reporters = Reporters::default();
@@ -136,18 +140,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let kept = kept.map_or(Ok(()), |kept| runtime.block_on(kept.end()));
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
-    let mut status = finish(&totals, errors, &redactor, printer);
-    if let Err(error) = kept {
-        let failure = store_failure(error);
-        printer.failure(&Failure {
-            message: format!("the run is not whole in the store: {}", failure.message),
-            ..failure
-        });
-        if status != ExitStatus::Interrupted {
-            status = ExitStatus::Errored;
-        }
-    }
-    let status = status;
+    let status = finish(&totals, errors, kept, &redactor, printer);
     let count = totals.suites + totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
     let folder = settings.output_dir.strip_prefix(&environment.current_dir).unwrap_or(&settings.output_dir);
@@ -353,14 +346,26 @@ fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::port
 }
 
 /// A result that could not be kept is worse than one that is bad.
-fn finish(totals: &RunTotals, errors: Vec<ReportError>, redactor: &Redactor, printer: &Printer) -> ExitStatus {
+fn finish(
+    totals: &RunTotals,
+    errors: Vec<ReportError>,
+    kept: Result<(), StoreError>,
+    redactor: &Redactor,
+    printer: &Printer,
+) -> ExitStatus {
     // Whoever closed our stdout has read enough; the results are on disk.
     let errors = errors.into_iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
     let mut status = ExitStatus::of_run(totals);
     // A reporter that cannot write says so at every event.
     let messages: BTreeSet<String> = errors.map(|error| redactor.text(&error.to_string()).into_owned()).collect();
-    for message in messages {
-        printer.failure(&Failure::errored(message));
+    let mut failures: Vec<Failure> = messages.into_iter().map(Failure::errored).collect();
+    if let Err(error) = kept {
+        let failure = store_failure(error);
+        let message = format!("the run is not whole in the store: {}", failure.message);
+        failures.push(Failure { message, ..failure });
+    }
+    for failure in failures {
+        printer.failure(&failure);
         if status != ExitStatus::Interrupted {
             status = ExitStatus::Errored;
         }

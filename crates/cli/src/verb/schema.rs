@@ -5,6 +5,7 @@ use karat_core::agreement::{AgreementReport, ContradictionList, Refinement, Reso
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
+use karat_core::feedback::Feedback;
 use karat_core::judgement::{EvalRun, EvalTestReport, Execution, FunctionCaseSchema};
 use karat_core::lock::{ToolsDiff, ToolsLock};
 use karat_core::overlap::OverlapMapSchema;
@@ -12,7 +13,7 @@ use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
 use karat_core::stored::{
-    EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ShownTrace, StoredEvalRun, TraceList,
+    EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ReceiveEvent, ShownTrace, StoredEvalRun, TraceList,
 };
 use karat_core::tool_list::ToolList;
 use schemars::{Schema, schema_for};
@@ -23,6 +24,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::check::CheckReport;
 use crate::verb::eval::{DoctorReport, EvalCheckReport};
+use crate::verb::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::verb::forge::ForgeReport;
 use crate::verb::overlap::{ListReport, SuggestionReport};
 use crate::verb::regress::RegressReport;
@@ -63,9 +65,14 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Contradictions => schema_for!(ContradictionList),
         SchemaName::ContradictionsResolve => schema_for!(ResolvedContradiction),
         SchemaName::Forge => schema_for!(ForgeReport),
+        SchemaName::Feedback => schema_for!(Feedback),
+        SchemaName::FeedbackAdd => schema_for!(FeedbackChange),
+        SchemaName::FeedbackImport => schema_for!(FeedbackImportReport),
+        SchemaName::FeedbackList => schema_for!(FeedbackList),
         SchemaName::TraceImport => schema_for!(ImportReport),
         SchemaName::TraceList => schema_for!(TraceList),
         SchemaName::TraceShow => schema_for!(ShownTrace),
+        SchemaName::TraceReceive => schema_for!(ReceiveEvent),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
     printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;

@@ -76,39 +76,39 @@ fn an_eval_is_measured_against_people() {
     exit: 0
     ----- stdout -----
     eval_refund version 2
-      37 traces: 31 compared with people, 2 neutral, 3 unrated, 1 errored
+      37 traces: 30 compared with people, 3 neutral, 3 unrated, 1 errored
 
       people say          positive  negative
       eval passed               11         2
-      eval failed                1        17
+      eval failed                1        16
 
                           figure  95 % interval
-      accuracy             0.903  [0.751, 0.967]    28 of 31
+      accuracy             0.900  [0.744, 0.965]    27 of 30
       precision            0.846  [0.578, 0.957]    11 of 13 that passed
       recall               0.917  [0.646, 0.985]    11 of 12 positive
       F1                   0.880  [0.688, 0.961]
-      Cohen's kappa        0.799  [0.584, 1.000]    0 is what chance gives
-      contradiction rate   0.097  [0.033, 0.249]    3 of 31
+      Cohen's kappa        0.795  [0.575, 1.000]    0 is what chance gives
+      contradiction rate   0.100  [0.035, 0.256]    3 of 30
       error rate           0.027  [0.005, 0.138]    1 of 37
 
       version  compared  accuracy                  kappa                     errors
-      1              31   0.645  [0.469, 0.789]     0.360  [0.127, 0.594]         1
-      2              31   0.903  [0.751, 0.967]     0.799  [0.584, 1.000]         1
+      1              30   0.633  [0.455, 0.781]     0.337  [0.104, 0.571]         1
+      2              30   0.900  [0.744, 0.965]     0.795  [0.575, 1.000]         1
 
       week       compared  accuracy                  contradictions
       2026-W45         10   0.900  [0.596, 0.982]                 1
-      2026-W46         21   0.905  [0.711, 0.973]                 2
-      newest week 0.905, those before 0.900: chance may explain it (p = 1.000)
+      2026-W46         20   0.900  [0.699, 0.972]                 2
+      newest week 0.900, those before 0.900: chance may explain it (p = 1.000)
 
-      ✓ accuracy 0.903, at least 0.8
-      ✓ contradiction rate 0.097, at most 0.15
+      ✓ accuracy 0.900, at least 0.8
+      ✓ contradiction rate 0.100, at most 0.15
       ✓ error rate 0.027, at most 0.1
 
     people among themselves
       2 raters on 12 traces that several rated: ada (12), bob (12)
 
-      all say the same     1.000  [0.758, 1.000]    12 of 12
-      Cohen's kappa        1.000  [1.000, 1.000]
+      all say the same     0.917  [0.646, 0.985]    11 of 12
+      Cohen's kappa        0.625  [-0.027, 1.000]   0 is what chance gives
 
     1 eval: no alerts
     ----- stderr -----
@@ -123,23 +123,23 @@ fn an_older_version_raises_alerts() {
     exit: 1
     ----- stdout -----
     eval_refund version 1 of 2
-      37 traces: 31 compared with people, 2 neutral, 3 unrated, 1 errored
+      37 traces: 30 compared with people, 3 neutral, 3 unrated, 1 errored
 
       people say          positive  negative
       eval passed               12        11
-      eval failed                0         8
+      eval failed                0         7
 
                           figure  95 % interval
-      accuracy             0.645  [0.469, 0.789]    20 of 31
+      accuracy             0.633  [0.455, 0.781]    19 of 30
       precision            0.522  [0.330, 0.708]    12 of 23 that passed
       recall               1.000  [0.758, 1.000]    12 of 12 positive
       F1                   0.686  [0.496, 0.829]
-      Cohen's kappa        0.360  [0.127, 0.594]    0 is what chance gives
-      contradiction rate   0.355  [0.211, 0.531]    11 of 31
+      Cohen's kappa        0.337  [0.104, 0.571]    0 is what chance gives
+      contradiction rate   0.367  [0.219, 0.545]    11 of 30
       error rate           0.027  [0.005, 0.138]    1 of 37
 
-      ✗ accuracy 0.645, at least 0.8
-      ✗ contradiction rate 0.355, at most 0.15
+      ✗ accuracy 0.633, at least 0.8
+      ✗ contradiction rate 0.367, at most 0.15
       ✓ error rate 0.027, at most 0.1
 
     1 eval: 2 alerts
@@ -225,17 +225,17 @@ fn without_ratings_there_is_nothing_to_compare() {
     exit: 4
     ----- stdout -----
     eval_tone version 1
-      1 traces: 0 compared with people, 0 neutral, 1 unrated, 0 errored
+      1 trace: 0 compared with people, 0 neutral, 1 unrated, 0 errored
       nothing to compare: no verdict is on a trace that people find positive or
       negative
 
       ⚠ accuracy: nothing to measure by (at least 0.8)
       ⚠ contradiction rate: nothing to measure by (at most 0.15)
-      ⚠ error rate 0.000, at most 0.1: 1 are too few to tell
+      ⚠ error rate 0.000, at most 0.1: too few to tell (1, at least 20)
 
-    1 eval: no alerts; too few ratings to tell for 1
+    1 eval: no alerts; too few to tell for 1
     ----- stderr -----
-    'karat review' and 'karat feedback add' say what people find; 'karat eval run NAME --stored' judges
+    'karat review' and 'karat feedback add' take down what people find
     ");
     let alone = project.run(["eval", "compare", "tone"]);
     assert_eq!(alone.code, Some(2));
@@ -254,12 +254,12 @@ fn versions_are_compared_on_the_same_traces() {
     exit: 0
     ----- stdout -----
     eval_refund version 1 → 2
-      37 traces judged by both, 30 with two verdicts and a rating
+      37 traces judged by both, 29 with two verdicts and a rating
 
       version    accuracy                  errors
-      1           0.633  [0.455, 0.781]         1
-      2           0.900  [0.744, 0.965]         1
-      change     +0.267  9 better, 1 worse (p = 0.021)
+      1           0.621  [0.440, 0.773]         1
+      2           0.897  [0.736, 0.964]         1
+      change     +0.276  9 better, 1 worse (p = 0.021)
 
     1 for the worse: people agreed with the verdict before
       t-28  passed → failed, positive

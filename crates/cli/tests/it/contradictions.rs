@@ -126,6 +126,10 @@ fn programs_get_the_list() {
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&list), "{list}");
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
+    let some = project.run(["contradictions", "--limit", "1"]);
+    assert!(some.stdout.ends_with("1 of 2 contradictions; 1 resolved (--all shows them)\n"), "{}", some.stdout);
+    let all = project.run(["contradictions", "--limit", "0"]);
+    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (--all shows them)\n"), "{}", all.stdout);
 }
 
 #[rstest]

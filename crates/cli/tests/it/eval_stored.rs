@@ -84,8 +84,19 @@ fn undated(text: &str) -> String {
 #[test]
 fn a_function_is_added_once_and_again_when_it_changed() {
     let project = project().file("evals/functions/hello.py", HELLO).file("other/short.py", SHORT);
-    insta::assert_snapshot!(project.run(["eval", "add", "hello", "other/short.py"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "add", "eval_hello", "--note", "again"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "add", "hello", "other/short.py"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    ✓ eval_hello: version 1 added, from evals/functions/hello.py
+    ✓ eval_short: version 1 added, from other/short.py
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["eval", "add", "eval_hello", "--note", "again"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    ✓ eval_hello: unchanged, version 1
+    ----- stderr -----
+    ");
     project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "said.startswith('hello')"));
     let output = project.run(["eval", "add", "hello", "--note", "only at the beginning", "--format", "json"]);
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -96,9 +107,43 @@ fn a_function_is_added_once_and_again_when_it_changed() {
         project.run(["eval", "add", "-q", "hello"]).filtered(),
         "exit: 0\n----- stdout -----\n----- stderr -----\n"
     );
-    insta::assert_snapshot!(undated(&project.run(["eval", "history", "hello"]).stdout), @"");
-    insta::assert_snapshot!(undated(&project.run(["eval", "list"]).stdout), @"");
-    insta::assert_snapshot!(undated(&project.run(["eval", "show", "hello", "--version", "2"]).stdout), @"");
+    insta::assert_snapshot!(undated(&project.run(["eval", "history", "hello"]).stdout), @"
+    eval_hello: 3 versions
+
+    version 3, [TIME] UTC, +1 -1 lines
+      judged nothing yet
+
+    version 2, [TIME] UTC, +1 -1 lines
+      only at the beginning
+      judged nothing yet
+
+    version 1, [TIME] UTC, +3 lines
+      judged nothing yet
+    ");
+    insta::assert_snapshot!(undated(&project.run(["eval", "list"]).stdout), @"
+    eval        version  added (UTC)        passed   failed  errored
+    eval_hello        3  [TIME]        0        0        0
+    eval_short        1  [TIME]        0        0        0
+
+    2 evals
+    ");
+    let shown = project.run(["eval", "show", "hello", "--version", "2"]).stdout;
+    let python = report["evals"][0]["guest_hash"].as_str().unwrap();
+    let shown = shown.replace(python, "[PYTHON]");
+    insta::assert_snapshot!(undated(&shown), @"
+    eval_hello, version 2 of 3
+      added     [TIME] UTC
+      note      only at the beginning
+      code      1b523ddeec5d
+      python    [PYTHON]
+      verdicts  version 3: judged nothing yet
+                version 2: judged nothing yet
+                version 1: judged nothing yet
+
+    def eval_hello(trace):
+        said = trace['steps'][-1]['output']['response']
+        return said.startswith('hello'), f'said {said!r}'
+    ");
 }
 
 #[test]
@@ -116,18 +161,77 @@ fn an_invalid_function_is_refused_with_its_place_and_none_is_added() {
 #[test]
 fn who_is_unknown_is_told_who_may_be_meant() {
     let project = filled();
-    insta::assert_snapshot!(project.run(["eval", "show", "helo"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "history", "nothing_like_it"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "show", "short", "--version", "7"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "helo", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "show", "helo"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_helo' in the store
+    hint: did you mean 'eval_hello'?
+    ");
+    insta::assert_snapshot!(project.run(["eval", "history", "nothing_like_it"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_nothing_like_it' in the store
+    hint: there are: eval_hello, eval_short
+    ");
+    insta::assert_snapshot!(project.run(["eval", "show", "short", "--version", "7"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no version 7 of eval_short in the store
+    hint: there is version 1
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "helo", "--stored"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_helo' in the store
+    hint: did you mean 'eval_hello'?
+    ");
 }
 
 #[test]
 fn only_what_is_missing_is_judged() {
     let project = filled();
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
+    exit: 1
+    ----- stdout -----
+    eval_hello, version 1
+      2 passed (66.7%), 1 failed (33.3%)
+      failed
+           1  said 'good bye'
+              in b
+      time per trace: p50 [TIME], p99 [TIME]
+
+    eval_short, version 1
+      2 passed (66.7%), 1 failed (33.3%)
+      failed
+           1  25 characters
+              in c
+      time per trace: p50 [TIME], p99 [TIME]
+
+    3 traces, 2 evals: 4 passed, 2 failed
+    [TIME], [RATE] traces/s
+    ----- stderr -----
+    ");
     // All of it again: there is nothing to do.
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    eval_hello, version 1
+      nothing was judged now
+      3 traces judged before
+
+    eval_short, version 1
+      nothing was judged now
+      3 traces judged before
+
+    3 traces, 2 evals: nothing was judged now
+    6 were judged before, and not again
+    ----- stderr -----
+    all of them were judged before; --force judges them again
+    ");
     // A trace is new, and one is another than before.
     put(&project, &[new_trace("d", "hello again"), new_trace("b", "hello")]);
     let output = project.run(["eval", "run", "hello", "--stored", "--format", "jsonl"]);
@@ -175,7 +279,7 @@ fn errors_are_kept_as_errors() {
     let output = project.run(["eval", "run", "broken", "--stored"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     let kept = executions(&store_of(&project), "eval_broken", 1).remove(0);
-    assert_eq!((kept.result, kept.error_kind.map(|kind| kind.name())), (None, Some("exception")));
+    assert_eq!((kept.result, kept.error_kind.map(karat_core::judgement::ErrorKind::name)), (None, Some("exception")));
     assert_eq!(kept.trace_hash, new_trace("a", "hello").head.hash);
     assert!(kept.guest_hash.is_some());
     // It is judged; only --force judges it again.
@@ -188,23 +292,116 @@ fn traces_are_chosen_by_filters() {
     let output = project.run(["eval", "run", "hello", "--stored", "--search", "bye"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert_eq!(executions(&store_of(&project), "eval_hello", 1).len(), 1);
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored", "--search", "nobody says this"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored", "--search", "nobody says this"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no trace in the store is meant by these flags
+    hint: 'karat trace list' takes the same flags
+    ");
 }
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
     let project = prepared().file("evals/functions/hello.py", HELLO).file("t.jsonl", "{}\n");
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "evals/functions/hello.py", "--stored"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--search", "x"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no evals in the store
+    hint: 'karat eval add FILE' puts an eval function into the store
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no eval 'eval_hello' in the store
+    hint: 'karat eval add hello' puts it there
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "evals/functions/hello.py", "--stored"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: evals/functions/hello.py is a file: --stored judges by evals that are in the store
+    hint: karat eval add evals/functions/hello.py, and then its name
+    ");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--search", "x"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: a filter is for traces in the store
+    hint: --stored in place of --traces
+    ");
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--stored"]).code, Some(2));
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--force"]).code, Some(2));
     assert_eq!(project.run(["eval", "add"]).code, Some(0));
-    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no traces in the store
+    hint: 'karat trace import FILE' puts traces there
+    ");
     project.write("evals/functions/short.py", SHORT);
     assert_eq!(project.run(["eval", "add"]).code, Some(0));
-    insta::assert_snapshot!(project.run(["eval", "run", "--stored", "--version", "1"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["eval", "run", "--stored", "--version", "1"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --version is a version of one eval: name it
+    ");
+}
+
+#[test]
+fn a_trace_that_is_none_is_an_error_without_its_number() {
+    let project = filled();
+    let text = "[\"no object\"]".to_owned();
+    let head = TraceHead::of("bb", &json!(["no object"]), &text);
+    let raw = text.clone().into_bytes();
+    let trace = NewTrace { head, source: "karat".to_owned(), document: text, raw, expected: Expected::Anything };
+    put(&project, &[trace]);
+    assert_eq!(project.run(["eval", "run", "hello", "--stored"]).code, Some(3));
+    let kept = executions(&store_of(&project), "eval_hello", 1);
+    let error = kept.iter().find(|row| row.trace_id == "bb").and_then(|row| row.error.clone()).unwrap();
+    assert!(!error.contains("row "), "{error}");
+}
+
+/// Makes a project with so many traces that a run takes a while.
+fn busy(traces: usize) -> TempProject {
+    let slow = "def eval_slow(trace):\n    return sum(n * n for n in range(50_000)) > 0, ''\n";
+    let project = prepared().file("evals/functions/slow.py", slow);
+    let traces: Vec<NewTrace> = (0..traces).map(|number| new_trace(&format!("t-{number:04}"), "x")).collect();
+    put(&project, &traces);
+    assert_eq!(project.run(["eval", "add"]).code, Some(0));
+    project
+}
+
+#[cfg(unix)]
+#[test]
+fn who_interrupts_keeps_what_was_judged() {
+    let project = busy(2000);
+    let running = project.command(["eval", "run", "slow", "--stored", "--format", "jsonl"]).start();
+    while running.stdout_so_far().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    running.interrupt();
+    let output = running.wait().expect("it ends");
+    assert_eq!(output.code, Some(130), "{}", output.stderr);
+    assert!(output.stderr.contains("interrupted: what had been judged is kept"), "{}", output.stderr);
+    let kept = executions(&store_of(&project), "eval_slow", 1).len();
+    assert_eq!(output.stdout.lines().count(), kept);
+    assert!(0 < kept && kept < 2000, "{kept}");
+}
+
+#[test]
+fn two_at_once_do_not_get_in_each_others_way() {
+    let project = busy(150);
+    let running: Vec<_> = (0..2).map(|_| project.command(["eval", "run", "--stored", "-j", "1"]).start()).collect();
+    for one in running {
+        let output = one.wait().expect("it ends");
+        assert_eq!(output.code, Some(0), "{}", output.both());
+    }
+    assert_eq!(executions(&store_of(&project), "eval_slow", 1).len(), 150);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::support::prepared;
 const POSTGRES: &str = "KARAT_TEST_POSTGRES";
 
 const KILLS: u32 = 20;
-const TRACES: usize = 300;
+const TRACES: usize = 200;
 
 /// Takes a while, prints, fails, and breaks now and then.
 const SLOW: &str = "\
@@ -123,7 +123,9 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Place::Postgres { url, schemas } = self {
-            schemas.iter().for_each(|schema| execute(url, &format!("drop schema {schema} cascade")));
+            for schema in schemas.iter() {
+                execute(url, &format!("drop schema {schema} cascade"));
+            }
         }
     }
 }

@@ -25,6 +25,8 @@ mod eval_stored_kill;
 mod eval_test;
 mod eval_traces;
 mod evals_in_cases;
+mod feedback;
+mod feedback_import;
 mod forge;
 #[cfg(unix)]
 mod forge_kill;
@@ -46,6 +48,8 @@ mod recordings;
 mod refine;
 mod regress;
 mod regress_guard;
+#[cfg(target_os = "linux")]
+mod review;
 mod rubrics;
 mod run;
 mod run_store;
@@ -61,5 +65,8 @@ mod tools;
 mod trace_import;
 #[cfg(unix)]
 mod trace_kill;
+mod trace_langfuse;
+#[cfg(unix)]
+mod trace_receive;
 mod trace_show;
 mod trials;

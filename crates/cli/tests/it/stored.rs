@@ -7,7 +7,7 @@ use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
 use karat_core::stored::{Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
 use karat_store::{Location, Store};
 use karat_testkit::project::TempProject;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 /// The store of a project, open beside the program.
@@ -29,14 +29,19 @@ impl ProjectStore {
 
     /// Puts in a trace that began on this day.
     pub(crate) fn trace(&self, id: &str, message: &str, day: &str) {
-        let document = json!({
+        self.document(&json!({
             "trace_id": id,
             "started_at": format!("{day}T09:00:00Z"),
             "steps": [{ "input": { "message": message }, "output": { "response": "Done." }, "tool_calls": [], "error": null }],
-        });
+        }));
+    }
+
+    /// Puts in a trace.
+    pub(crate) fn document(&self, document: &Value) {
+        let id = document["trace_id"].as_str().expect("an id");
         let text = document.to_string();
         let trace = NewTrace {
-            head: TraceHead::of(id, &document, &text),
+            head: TraceHead::of(id, document, &text),
             source: "karat".to_owned(),
             raw: text.clone().into_bytes(),
             document: text,
@@ -84,7 +89,7 @@ impl ProjectStore {
         let feedback = Feedback {
             trace_id: trace_id.to_owned(),
             author: author.to_owned(),
-            rating,
+            rating: Some(rating),
             note: note.map(str::to_owned),
             source: "cli".to_owned(),
             created_at: at(30),

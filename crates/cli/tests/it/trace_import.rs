@@ -93,9 +93,28 @@ fn what_was_imported_is_said() {
         )
         .file("traces/other.json", "{\"hello\": 1}");
     let output = project.run(["trace", "import", "traces"]);
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 1
+    ----- stdout -----
+    4 traces added, 0 changed, 0 unchanged (karat 4)
+      8 steps, 8 tool calls of 2 tools, 4 errors
+    3 refused
+      traces/broken.jsonl, line 2: not JSON: EOF while parsing a string
+      traces/broken.jsonl, line 3: of no known kind
+      traces/other.json: no known kind of traces: line 1 has nothing of one
+    1 file passed over by name: traces/a/notes.txt
+    ----- stderr -----
+    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND names the kind
+    next: karat trace list, karat trace show ID, karat eval run NAME --stored
+    ");
     let again = project.run(["trace", "import", "traces/b.jsonl"]);
-    insta::assert_snapshot!(again.filtered(), @"");
+    insta::assert_snapshot!(again.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    0 traces added, 0 changed, 2 unchanged (karat 2)
+      4 steps, 4 tool calls of 2 tools, 2 errors
+    ----- stderr -----
+    ");
 }
 
 #[rstest]
@@ -105,7 +124,7 @@ fn the_same_again_changes_nothing(#[case] database: Database) {
     let Some(store) = StoreProject::new(database) else { return };
     let project = &store.project;
     let spans = agent_spans();
-    let lines: String = spans.iter().map(|span| format!("{span}\n")).collect();
+    let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
     project.write("otlp.jsonl", lines);
     project.write("w.jsonl", [weather("w-1", "Oslo"), weather("w-2", "Rome")].concat());
     let langfuse = fixture("langfuse");
@@ -126,7 +145,7 @@ fn the_same_again_changes_nothing(#[case] database: Database) {
 fn spans_come_together_in_any_order(#[case] order: &[usize]) {
     let together = StoreProject::new(Database::Sqlite).unwrap();
     let spans = agent_spans();
-    let lines: String = spans.iter().map(|span| format!("{span}\n")).collect();
+    let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
     together.project.write("all.jsonl", lines);
     assert_eq!(import(&together.project, ["all.jsonl"]).0, Some(0));
     let apart = StoreProject::new(Database::Sqlite).unwrap();
@@ -160,7 +179,15 @@ fn what_cannot_be_read_is_named_and_the_rest_is_imported() {
     let project = project().file("traces/good.jsonl", weather("w-1", "Oslo"));
     std::os::unix::fs::symlink("nowhere", project.path().join("traces/gone.jsonl")).unwrap();
     let output = project.run(["trace", "import", "traces"]);
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 3
+    ----- stdout -----
+    1 trace added, 0 changed, 0 unchanged (karat 1)
+      2 steps, 2 tool calls of 2 tools, 1 error
+    1 refused
+      traces/gone.jsonl: No such file or directory (os error 2)
+    ----- stderr -----
+    ");
 }
 
 #[rstest]
@@ -185,7 +212,13 @@ fn what_cannot_be_done_is_told_by_the_code(#[case] arguments: &[&str], #[case] c
 fn a_dry_run_keeps_nothing() {
     let project = project().file("w.jsonl", weather("w-1", "Oslo"));
     let output = project.run(["trace", "import", "w.jsonl", "--dry-run"]);
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    1 trace would be added, 0 changed, 0 unchanged (karat 1)
+      2 steps, 2 tool calls of 2 tools, 1 error
+    ----- stderr -----
+    ");
     assert!(!project.path().join(".karat").exists());
 }
 
@@ -213,7 +246,8 @@ fn two_imports_at_once_are_as_one(#[case] database: Database) {
         for number in 1..=60 {
             for span in &agent_spans()[wanted.clone()] {
                 let id = format!("{number:032x}");
-                lines += &format!("{}\n", span.to_string().replace("4bf92f3577b34da6a3ce929d0e0e4736", &id));
+                lines += &span.to_string().replace("4bf92f3577b34da6a3ce929d0e0e4736", &id);
+                lines += "\n";
             }
         }
         store.project.write(name, lines);
@@ -251,7 +285,14 @@ fn an_interrupted_import_keeps_what_it_read() {
     }
     running.interrupt();
     let output = running.wait().unwrap();
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 130
+    ----- stdout -----
+    2 traces added, 0 changed, 0 unchanged (karat 2)
+      4 steps, 4 tool calls of 2 tools, 2 errors
+    interrupted: what is counted here was kept; the same command goes on
+    ----- stderr -----
+    ");
     drop(writer);
     assert_eq!(store.dump().len(), 2);
 }

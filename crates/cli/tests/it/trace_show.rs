@@ -29,8 +29,23 @@ fn ids(project: &TempProject, flags: &[&str]) -> Vec<String> {
 #[test]
 fn traces_are_listed_newest_first() {
     let project = with_traces();
-    insta::assert_snapshot!(project.run(["trace", "list"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["trace", "list", "--limit", "1", "--ascii"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["trace", "list"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    trace     began             steps  calls  errors  message
+    w-1       2026-11-16 12:00      2      2       1  Will it rain in Oslo?
+    w-10      2026-11-16 12:00      2      2       1  Will it rain in Rome?
+    01234567  2026-11-15 08:30      1                 hello
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(project.run(["trace", "list", "--limit", "1", "--ascii"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    trace  began             steps  calls  errors  message
+    w-1    2026-11-16 12:00      2      2       1  Will it rain in Oslo?
+    ----- stderr -----
+    the newest 1 of 3 traces; --limit N shows more
+    ");
     let json = project.run(["trace", "list", "--format", "json", "--limit", "2"]);
     let list: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((list["total"].as_u64(), list["traces"].as_array().unwrap().len()), (Some(3), 2));
@@ -55,9 +70,26 @@ fn filters_narrow_each_other(#[case] flags: &[&str], #[case] expected: &[&str]) 
 
 #[test]
 fn a_store_without_traces_says_so() {
-    insta::assert_snapshot!(project().run(["trace", "list"]).filtered(), @"");
-    insta::assert_snapshot!(with_traces().run(["trace", "list", "--rated"]).filtered(), @"");
-    insta::assert_snapshot!(project().run(["trace", "list", "--since", "yesterday"]).filtered(), @"");
+    insta::assert_snapshot!(project().run(["trace", "list"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: there are no traces in the store
+    hint: karat trace import FILE, or karat trace receive
+    ");
+    insta::assert_snapshot!(with_traces().run(["trace", "list", "--rated"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no trace is as the filters say
+    ");
+    insta::assert_snapshot!(project().run(["trace", "list", "--since", "yesterday"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --since is no time: 'yesterday'
+    hint: a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)
+    ");
 }
 
 #[test]
@@ -65,7 +97,30 @@ fn a_conversation_is_drawn() {
     let project = with_traces();
     let output = project.run(["trace", "show", "w-1"]).filtered();
     let imported = output.lines().find(|line| line.contains("imported ")).unwrap().to_owned();
-    insta::assert_snapshot!(output.replace(&imported, "  source   karat, imported [TIME]"), @"");
+    insta::assert_snapshot!(output.replace(&imported, "  source   karat, imported [TIME]"), @r#"
+    exit: 0
+    ----- stdout -----
+    trace w-1
+      source   karat, imported [TIME]
+      began    2026-11-16 12:00, took 1.5 s
+      model    m-1
+      session  s-1
+      has      2 steps, 2 tool calls, 1 error
+
+    ── step 1 of 2 ─────────────────────────────────────────────────────────────────
+    user
+      Will it rain in Oslo?
+    assistant
+      → get_weather({"city": "Oslo"})
+        = {"sky": "rain"}
+      → get_wind({"city": "Oslo"})
+        ✗ error: no such station
+
+    ── step 2 of 2 ─────────────────────────────────────────────────────────────────
+    assistant
+      It rains in Oslo.
+    ----- stderr -----
+    "#);
 }
 
 #[test]
@@ -76,8 +131,20 @@ fn ids_may_be_shortened_where_one_is_meant() {
     let exact = project.run(["trace", "show", "w-1", "--format", "json"]);
     let shown: Value = serde_json::from_str(&exact.stdout).unwrap();
     assert_eq!((&shown["trace_id"], &shown["document"]["trace_id"]), (&json!("w-1"), &json!("w-1")));
-    insta::assert_snapshot!(project.run(["trace", "show", "w-"]).filtered(), @"");
-    insta::assert_snapshot!(project.run(["trace", "show", "x"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["trace", "show", "w-"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the ids of several traces begin with 'w-'
+    hint: say more of it: w-1, w-10
+    ");
+    insta::assert_snapshot!(project.run(["trace", "show", "x"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no trace 'x' in the store
+    hint: 'karat trace list' shows the traces; an id may be shortened to its beginning
+    ");
 }
 
 #[test]

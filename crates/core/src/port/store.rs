@@ -37,6 +37,9 @@ pub trait TraceStore: Send + Sync {
     /// Returns ids that begin so, sorted, at most this many: people shorten ids.
     fn trace_ids<'s>(&'s self, beginning: &'s str, limit: u64) -> Stored<'s, Vec<String>>;
 
+    /// Returns which of these ids are no trace's.
+    fn missing_traces<'s>(&'s self, ids: &'s [String]) -> Stored<'s, Vec<String>>;
+
     /// Returns traces, the newest first.
     fn list_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, Vec<TraceListed>>;
 
@@ -102,7 +105,8 @@ pub trait FeedbackStore: Send + Sync {
     /// Returns all statements about a trace, the oldest first.
     fn feedback_of<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<Feedback>>;
 
-    /// Returns statements, the newest first; of one author where one is given, and only what counts where asked.
+    /// Returns statements, the newest first; of one author where one is given, and only what counts where asked, in which
+    /// nothing is that was taken back.
     fn list_feedback<'s>(
         &'s self,
         author: Option<&'s str>,
@@ -110,11 +114,18 @@ pub trait FeedbackStore: Send + Sync {
         limit: Option<u64>,
     ) -> Stored<'s, Vec<Feedback>>;
 
-    /// Returns each author's newest rating of each trace that several people rated, by trace and author.
+    /// Returns each author's newest rating of each trace that several people rated, by trace and author. What was taken
+    /// back is none.
     fn common_ratings(&self) -> Stored<'_, Vec<AuthorRating>>;
 
-    /// Returns traces that this author has not rated, with what the newest versions of evals say of them, by id.
-    fn review_candidates<'s>(&'s self, author: &'s str, filter: &'s TraceFilter) -> Stored<'s, Vec<ReviewCandidate>>;
+    /// Returns traces that this author has not rated, with what the newest versions of evals say of them, by id. Where an
+    /// eval is named, only what it says counts, and only traces that it has judged are returned.
+    fn review_candidates<'s>(
+        &'s self,
+        author: &'s str,
+        eval_id: Option<&'s str>,
+        filter: &'s TraceFilter,
+    ) -> Stored<'s, Vec<ReviewCandidate>>;
 }
 
 /// Verdicts beside what people said.

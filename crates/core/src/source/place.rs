@@ -101,6 +101,18 @@ impl Finding {
         located.into_iter().map(find).collect()
     }
 
+    /// Makes findings of what is wrong at spans of a text, in the order of the text, which is walked once.
+    pub fn place_all(text: &str, mut problems: Vec<(Range<usize>, String, Option<String>)>) -> Vec<Self> {
+        problems.sort_by_key(|(range, _, _)| range.start);
+        let (mut offset, mut position) = (0, Position::START);
+        let find = |(range, message, help): (Range<usize>, String, Option<String>)| {
+            position = position.behind(&text[offset..range.start]);
+            offset = range.start;
+            Self { place: Place { range, position }, pointer: None, case_id: None, message, help }
+        };
+        problems.into_iter().map(find).collect()
+    }
+
     fn new(place: Place, problem: Problem) -> Self {
         Self {
             place,

@@ -64,6 +64,17 @@ pub struct RefusedPiece {
     /// Where in the file: `line 3`, `item 12`; null where it is the whole file.
     pub place: Option<String>,
     pub message: String,
+    pub kind: RefusalKind,
+}
+
+/// Why something was not imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// It is not as its kind of source has it.
+    Invalid,
+    /// Nobody knows what kind of source wrote the file.
+    UnknownSource,
     /// The file could not be read to its end, so that nobody knows what else it holds.
-    pub is_unreadable: bool,
+    Unreadable,
 }

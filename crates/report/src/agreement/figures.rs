@@ -116,7 +116,7 @@ impl Page {
 
     fn figure(&mut self, name: &str, figure: Option<Estimate>, by: &str) {
         let by = if figure.is_some() { by } else { "nothing to measure by" };
-        let by = self.settings.palette.dim(by);
+        let by = if by.is_empty() { String::new() } else { self.settings.palette.dim(by) };
         self.line(format!("  {name:<NAME$}  {}  {by}", estimate(figure, self.settings.symbols.dash)));
     }
 
@@ -347,15 +347,15 @@ mod tests {
           contradiction rate   0.125  [0.022, 0.471]    1 of 8
           error rate           0.000  [0.000, 0.019]    0 of 198
 
-          ⚠ accuracy 0.875, at least 0.8: 8 are too few to tell
-          ⚠ contradiction rate 0.125, at most 0.15: 8 are too few to tell
+          ⚠ accuracy 0.875, at least 0.8: too few to tell (8, at least 20)
+          ⚠ contradiction rate 0.125, at most 0.15: too few to tell (8, at least 20)
           ✓ error rate 0.000, at most 0.1
 
         people among themselves
           2 raters on 20 traces that several rated: ada (20), bob (20)
 
           all say the same     0.900  [0.699, 0.972]    18 of 20
-          Cohen's kappa        0.802  [0.547, 1.000]
+          Cohen's kappa        0.802  [0.547, 1.000]    0 is what chance gives
 
         2 evals: 2 alerts
         ");

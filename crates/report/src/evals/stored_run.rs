@@ -106,7 +106,20 @@ mod tests {
         (summary.judged, summary.judged_before, summary.passed, summary.failed) = (3, 13, 2, 1);
         (summary.interrupted, summary.elapsed_ms) = (true, 1000);
         let text = stored_eval_run_text(&summary, settings());
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+        eval_a, version 2
+          2 passed (66.7%), 1 failed (33.3%)
+          5 traces judged before
+
+        eval_\u{1b}b, version 1
+          nothing was judged now
+          8 traces judged before
+
+        8 traces, 2 evals: 2 passed, 1 failed
+        13 were judged before, and not again
+        1.00s, 3 traces/s
+        interrupted: what was judged is kept, and the same command goes on with the rest
+        ");
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::block::{Canvas, Length};
 use super::duration;
+use super::spaced::text_of;
 use crate::console::ConsoleSettings;
 use crate::terminal_text::printable;
 
@@ -115,17 +116,17 @@ fn draw_input(input: &Value, known: &Known, canvas: &mut Canvas) {
             Some(text) => speak("user", text, SPOKEN, canvas),
             // What is only said to be missing is not worth a line.
             None if map.iter().all(|(key, value)| key == "message" && value.is_null()) => {}
-            None => speak("input", &text_form(map.get("value").unwrap_or(input)), SPOKEN, canvas),
+            None => speak("input", &text_of(map.get("value").unwrap_or(input)), SPOKEN, canvas),
         },
         Value::String(text) => speak("user", text, SPOKEN, canvas),
-        other => speak("input", &text_form(other), SPOKEN, canvas),
+        other => speak("input", &text_of(other), SPOKEN, canvas),
     }
 }
 
 fn draw_message(role: &str, message: &Value, canvas: &mut Canvas) {
     let name = message.get("name").and_then(Value::as_str);
     let who = name.map_or_else(|| role.to_owned(), |name| format!("{role} {name}"));
-    let content = message.get("content").filter(|content| !content.is_null()).map(text_form).unwrap_or_default();
+    let content = message.get("content").filter(|content| !content.is_null()).map(text_of).unwrap_or_default();
     let is_error = message.get("is_error").and_then(Value::as_bool).unwrap_or(false);
     let (calls, parts) = (list(message, "tool_calls"), list(message, "parts"));
     if is_error {
@@ -153,13 +154,13 @@ fn draw_output(step: &Value, canvas: &mut Canvas) {
     let response = match output {
         Value::String(text) => text.clone(),
         Value::Object(map) => match map.get("response") {
-            Some(response) if !response.is_null() => text_form(response).into_owned(),
+            Some(response) if !response.is_null() => text_of(response).into_owned(),
             Some(_) => String::new(),
             None if map.contains_key("value") || map.contains_key("reasoning") || map.is_empty() => String::new(),
-            None => text_form(output).into_owned(),
+            None => text_of(output).into_owned(),
         },
         Value::Null => String::new(),
-        other => text_form(other).into_owned(),
+        other => text_of(other).into_owned(),
     };
     let reasoning = output.get("reasoning").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let value = output.get("value").filter(|value| !value.is_null() && response.trim().is_empty());
@@ -175,7 +176,7 @@ fn draw_output(step: &Value, canvas: &mut Canvas) {
         canvas.text(&response, "  ", 2, SPOKEN);
     }
     if let Some(value) = value {
-        canvas.text(&text_form(value), "  ", 2, SPOKEN);
+        canvas.text(&text_of(value), "  ", 2, SPOKEN);
     }
     for call in calls {
         draw_arguments(call, canvas);
@@ -189,7 +190,7 @@ fn draw_arguments(call: &Value, canvas: &mut Canvas) {
     let arguments = call.get("arguments").filter(|arguments| !arguments.is_null());
     let failed = call.get("error").and_then(said).is_some();
     let sign = if failed { settings.palette.bad(settings.symbols.arrow) } else { settings.symbols.arrow.to_owned() };
-    let line = format!("{}({})", printable(name), arguments.map(text_form).unwrap_or_default());
+    let line = format!("{}({})", printable(name), arguments.map(text_of).unwrap_or_default());
     let before = format!("  {sign} ");
     canvas.text(&line, &before, 3 + settings.symbols.arrow.chars().count(), ARGUMENTS);
 }
@@ -197,7 +198,7 @@ fn draw_arguments(call: &Value, canvas: &mut Canvas) {
 fn draw_result(call: &Value, canvas: &mut Canvas) {
     let indent = 3 + canvas.settings.symbols.arrow.chars().count();
     let error = call.get("error").and_then(said);
-    let result = call.get("result").filter(|result| !result.is_null()).map(text_form);
+    let result = call.get("result").filter(|result| !result.is_null()).map(text_of);
     let palette = canvas.settings.palette;
     match (&error, result) {
         (Some(error), Some(result)) if *error == result => {}
@@ -246,7 +247,7 @@ fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
 fn said(error: &Value) -> Option<String> {
     match error {
         Value::Null | Value::Bool(false) => None,
-        other => Some(text_form(other).into_owned()).filter(|text| !text.is_empty()),
+        other => Some(text_of(other).into_owned()).filter(|text| !text.is_empty()),
     }
 }
 
@@ -301,9 +302,9 @@ mod tests {
           [image]
         assistant
           (thinks) An order.
-          → get_order({"id":"W1"})
-            = {"status":"sent"}
-          → get_order({"id":"W2"})
+          → get_order({"id": "W1"})
+            = {"status": "sent"}
+          → get_order({"id": "W2"})
             ✗ Error: no
           → ping()
             (no result is known)
@@ -339,9 +340,9 @@ mod tests {
 
         ── step 2 of 5 ─────────────────────────────────────────────
         input
-          {"q":1}
+          {"q": 1}
         assistant
-          {"answer":[1,2]}
+          {"answer": [1, 2]}
 
         ── step 3 of 5 ─────────────────────────────────────────────
         input
@@ -353,7 +354,7 @@ mod tests {
 
         ── step 5 of 5 ─────────────────────────────────────────────
 
-        ✗ error: {"code":3}
+        ✗ error: {"code": 3}
         "#);
     }
 

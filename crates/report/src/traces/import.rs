@@ -12,7 +12,7 @@ use crate::terminal_text::{cut, printable, wrap};
 const MOST_REFUSED: usize = 10;
 
 /// How many lines a refusal takes.
-const MOST_LINES: usize = 8;
+const MOST_LINES: usize = 4;
 
 /// How many files that were passed over are named.
 const MOST_PASSED_OVER: usize = 5;
@@ -48,7 +48,7 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
             names.push(settings.symbols.ellipsis.to_owned());
         }
         let files = count(report.passed_over.len() as u64, "file");
-        let line = format!("{files} passed over, by their names: {}", names.join(", "));
+        let line = format!("{files} passed over by name: {}", names.join(", "));
         let _ = writeln!(out, "{}", palette.dim(cut(&line, settings.columns, settings.symbols.ellipsis)));
     }
     if report.interrupted {

@@ -4,6 +4,7 @@ mod block;
 mod conversation;
 mod import;
 mod list;
+mod spaced;
 mod trace;
 
 use jiff::Timestamp;

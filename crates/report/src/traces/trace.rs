@@ -28,7 +28,7 @@ pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings)
         canvas.rule("feedback");
         for feedback in &shown.feedback {
             let author = printable(&feedback.author);
-            let line = format!("{}  {author}, {}", feedback.rating, minute(feedback.created_at));
+            let line = format!("{}  {author}, {}", feedback.word(), minute(feedback.created_at));
             canvas.line(&line);
             if let Some(note) = &feedback.note {
                 canvas.text(note, "  ", 2, NOTE);

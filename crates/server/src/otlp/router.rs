@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{EXPECT, ORIGIN};
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{HeaderMap, Method, Response, StatusCode};
 use axum::routing::{get, post};
 use karat_traces::Refused;
 use karat_traces::otlp::{SpansRead, Unreadable, read_json, read_logs_protobuf, read_traces_protobuf};
@@ -63,8 +63,9 @@ async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Respon
 }
 
 /// SDKs that are told one address send everything to it.
-async fn metrics(headers: HeaderMap) -> Response<Body> {
+async fn metrics(State(receiver): State<Arc<Receiver>>, headers: HeaderMap) -> Response<Body> {
     let message = "metrics are not taken: OTEL_METRICS_EXPORTER=none keeps the SDK from sending them";
+    receiver.tell(StatusCode::NOT_FOUND, 0, message);
     refused(StatusCode::NOT_FOUND, Encoding::of(&headers).ok(), message)
 }
 
@@ -72,8 +73,11 @@ async fn healthy() -> &'static str {
     "ok\n"
 }
 
-async fn nothing_here() -> Response<Body> {
+async fn nothing_here(State(receiver): State<Arc<Receiver>>, method: Method) -> Response<Body> {
     let message = "nothing is here: spans are taken at /v1/traces, log records at /v1/logs";
+    if method == Method::POST {
+        receiver.tell(StatusCode::NOT_FOUND, 0, message);
+    }
     refused(StatusCode::NOT_FOUND, None, message)
 }
 

@@ -184,6 +184,9 @@ async fn other_addresses_and_methods_are_answered() {
     let answer = receiver.send("/v1/metrics", JSON, "{}").await;
     assert_eq!(answer.status, 404);
     assert!(refusal(&answer).contains("OTEL_METRICS_EXPORTER=none"), "{answer:?}");
+    // Whoever runs it is told, for the sender may not say it.
+    let told: Vec<u16> = receiver.sink.refusals().iter().map(|one| one.status).collect();
+    assert_eq!(told, [404, 404]);
 }
 
 #[tokio::test]

@@ -117,7 +117,8 @@ create table feedback (
     id bigint generated always as identity primary key,
     trace_id text collate "C" not null references traces (trace_id),
     author text collate "C" not null,
-    rating text collate "C" not null check (rating in ('positive', 'negative', 'neutral')),
+    -- Null: the author takes back what they said before.
+    rating text collate "C" check (rating in ('positive', 'negative', 'neutral')),
     note text,
     source text not null,
     created_at text collate "C" not null,

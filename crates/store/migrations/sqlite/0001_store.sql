@@ -162,7 +162,8 @@ create table feedback (
     id integer primary key,
     trace_id text not null references traces (trace_id),
     author text not null,
-    rating text not null check (rating in ('positive', 'negative', 'neutral')),
+    -- Null: the author takes back what they said before.
+    rating text check (rating in ('positive', 'negative', 'neutral')),
     note text,
     source text not null,
     created_at text not null,

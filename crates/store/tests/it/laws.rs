@@ -38,7 +38,8 @@ enum Act {
     Rate {
         trace: usize,
         author: usize,
-        rating: Rating,
+        /// None: takes back what was said.
+        rating: Option<Rating>,
         seconds: i64,
     },
     Resolve {
@@ -48,7 +49,7 @@ enum Act {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let rating = prop::sample::select(Rating::ALL.to_vec());
+    let rating = prop::option::of(prop::sample::select(Rating::ALL.to_vec()));
     prop_oneof![
         1 => (0..TRACES, 0..3_u8, 0..3_i64).prop_map(|(trace, said, day)| Act::Import { trace, said, day }),
         1 => (0..EVALS, 0..3_u8).prop_map(|(eval, code)| Act::AddVersion { eval, code }),
@@ -79,7 +80,7 @@ impl Model {
                 *before = one;
             }
         }
-        consensus(newest.values().map(|one| one.rating))
+        consensus(newest.values().filter_map(|one| one.rating))
     }
 
     fn counts(&self, eval: usize, version: u64) -> BTreeMap<i64, AgreementCounts> {
@@ -155,7 +156,9 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
             }
         }
         Act::Rate { trace, author, rating, seconds } => {
-            let one = says(["ann", "bob", "eve"][author], &trace_id(trace), rating, seconds);
+            let said =
+                says(["ann", "bob", "eve"][author], &trace_id(trace), rating.unwrap_or(Rating::Neutral), seconds);
+            let one = Feedback { rating, ..said };
             let put = store.add_feedback(std::slice::from_ref(&one)).await;
             assert_eq!(put.is_ok(), model.days.contains_key(&trace));
             if let Ok(is_new) = put {

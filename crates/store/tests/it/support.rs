@@ -198,7 +198,7 @@ pub(crate) fn says(author: &str, trace_id: &str, rating: Rating, seconds: i64) -
     Feedback {
         trace_id: trace_id.to_owned(),
         author: author.to_owned(),
-        rating,
+        rating: Some(rating),
         note: Some(format!("{author} finds it {rating}")),
         source: "cli".to_owned(),
         created_at: at(seconds),

@@ -113,6 +113,12 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
     if message.role == "tool" && !message.tool_calls.is_empty() {
         "assistant".clone_into(&mut message.role);
     }
+    // The tool's message is around its result.
+    if message.role == "tool" && message.content.is_empty() && !results.is_empty() {
+        for result in results.iter_mut().filter(|result| result.tool_call_id.is_none()) {
+            result.tool_call_id.clone_from(&message.tool_call_id);
+        }
+    }
     let says = !message.content.is_empty() || !message.tool_calls.is_empty() || !message.parts.is_empty();
     if says || results.is_empty() && (message.role == "tool" || message.role == "assistant") {
         said.messages.push(message);
@@ -189,16 +195,12 @@ fn content_of_text(text: &str, role: &str) -> TextContent {
     {
         return TextContent::Calls(calls);
     }
+    // A tool may give back a list that only looks like content.
+    let is_part = |item: &Value| {
+        item.as_object().is_some_and(|map| if role == "tool" { part::is_result(map) } else { part::is_content(map) })
+    };
     match parsed(text) {
-        Some(Value::Array(items))
-            if role != "tool"
-                && items.iter().all(|item| {
-                    item.as_object()
-                        .is_some_and(|map| map.get("type").is_some_and(Value::is_string) && part::is_content(map))
-                }) =>
-        {
-            TextContent::Parts(items)
-        }
+        Some(Value::Array(items)) if items.iter().all(is_part) => TextContent::Parts(items),
         _ => TextContent::Text,
     }
 }

@@ -16,7 +16,7 @@ use crate::json::{first_text, is_blank, parsed, text_of};
 pub(crate) use call::arguments_of;
 
 /// How far containers within containers are followed.
-const DEPTH: usize = 6;
+const DEPTH: usize = 10;
 
 /// What was said.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -86,6 +86,12 @@ pub(super) fn is_content(map: &Map<String, Value>) -> bool {
     }
 }
 
+/// Tells whether an object is a tool's answer with its own id around it.
+pub(super) fn is_result(map: &Map<String, Value>) -> bool {
+    map.get("type").and_then(Value::as_str).is_some_and(|kind| RESULTS.contains(&kind))
+        || ["function_response", "functionResponse", "toolResult"].iter().any(|name| map.contains_key(*name))
+}
+
 /// Reads one part.
 pub(super) fn read(value: &Value) -> Part {
     let map = match value {

@@ -371,6 +371,26 @@ fn anthropic() -> Vec<Span> {
     ]
 }
 
+/// Amazon's content blocks as JSON text in events, as Strands writes them.
+fn bedrock() -> Vec<Span> {
+    let system = || event("gen_ai.system.message", json!({"content": "[{\"text\": \"Be brief.\"}]"}));
+    let user = || event("gen_ai.user.message", json!({"content": "[{\"text\": \"Rain in Ulm?\"}]"}));
+    let call = "[{\"toolUse\": {\"toolUseId\": \"c1\", \"name\": \"weather\", \"input\": {\"city\": \"Ulm\"}}}]";
+    let result = "[{\"toolResult\": {\"toolUseId\": \"c1\", \"status\": \"success\", \"content\": [{\"text\": \"{\\\"rain\\\":true}\"}]}}]";
+    let mut first = span("chat 1", 1, json!({"gen_ai.operation.name": "chat"}));
+    first.events =
+        vec![system(), user(), event("gen_ai.choice", json!({"finish_reason": "tool_use", "message": call}))];
+    let mut second = span("chat 2", 3, json!({"gen_ai.operation.name": "chat"}));
+    second.events = vec![
+        system(),
+        user(),
+        event("gen_ai.assistant.message", json!({"content": call})),
+        event("gen_ai.tool.message", json!({"content": result})),
+        event("gen_ai.choice", json!({"finish_reason": "end_turn", "message": "[{\"text\": \"Yes.\"}]"})),
+    ];
+    vec![first, second]
+}
+
 /// `OpenAI`'s Responses: items instead of messages.
 fn responses() -> Vec<Span> {
     let user = json!({"role": "user", "content": "Rain in Ulm?"});
@@ -447,6 +467,7 @@ fn langchain() -> Vec<Span> {
 #[case::pydantic_events(pydantic_events())]
 #[case::mlflow(mlflow())]
 #[case::anthropic(anthropic())]
+#[case::bedrock(bedrock())]
 #[case::responses(responses())]
 #[case::langchain(langchain())]
 fn every_vocabulary_gives_the_same_conversation(#[case] spans: Vec<Span>) {

@@ -63,7 +63,7 @@ pub(crate) struct EvalCompareArgs {
     /// newest]
     #[arg(value_name = "NAME|VERSION", required = true, num_args = 1..=3)]
     pub(crate) versions: Vec<String>,
-    /// Show at most so many verdicts of each kind of change; programs get all
+    /// Show at most so many verdicts of each kind of change, 0 for all; programs get all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
     /// What stdout is

@@ -34,16 +34,16 @@ pub(crate) struct EvalRunArgs {
     #[arg(long, conflicts_with = "traces")]
     pub(crate) stored: bool,
     /// With --stored: which version of the eval [default: the newest]
-    #[arg(long, value_name = "N", requires = "stored")]
+    #[arg(long, value_name = "N")]
     pub(crate) version: Option<u64>,
     /// With --stored: judge again what was judged before
-    #[arg(long, requires = "stored")]
+    #[arg(long)]
     pub(crate) force: bool,
     /// What stdout is: a summary, a JSON line for each verdict as it comes, or one JSON document
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: RowFormat,
     /// Where traces and evals are kept: a file, or postgres://… [default: .karat/karat.db]
-    #[arg(long, value_name = "FILE|URL", requires = "stored")]
+    #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -63,6 +63,18 @@ impl EvalRunArgs {
             }
         }
         (functions, traces)
+    }
+
+    /// Returns a flag that was given and says something of stored traces only.
+    pub(crate) fn only_stored(&self) -> Option<&'static str> {
+        // Not said to clap, which does not ask for a flag that another one excludes.
+        let given = [
+            ("--version", self.version.is_some()),
+            ("--force", self.force),
+            ("--store", self.store.is_some()),
+            ("a filter", self.filter.is_narrow()),
+        ];
+        given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
     pub(crate) fn config_args(&self) -> ConfigArgs {

@@ -56,7 +56,7 @@ async fn read(args: &ContradictionsListArgs, settings: &Settings) -> Result<Cont
     };
     let limit = match (args.limit, args.format) {
         (None, OutputFormat::Human) => Some(USUAL_LIMIT),
-        (limit, _) => limit,
+        (limit, _) => limit.filter(|limit| *limit > 0),
     };
     let open = ContradictionFilter { eval_id, trace_id: None, resolved: false, limit: None };
     let all = ContradictionFilter { resolved: true, ..open.clone() };

@@ -30,7 +30,10 @@ pub(super) fn run(args: &EvalCompareArgs, environment: &Environment, printer: &P
         OutputFormat::Json => {
             serde_json::to_string_pretty(&comparison).map_err(|error| Failure::errored(error.to_string()))? + "\n"
         }
-        OutputFormat::Human => version_comparison_text(&comparison, args.limit, printer.console()),
+        OutputFormat::Human => {
+            let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+            version_comparison_text(&comparison, limit, printer.console())
+        }
     };
     printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
     if comparison.common_traces == 0 && args.format == OutputFormat::Human {

@@ -25,9 +25,9 @@ use crate::settings::Settings;
 use crate::traces::{Origins, Traces};
 
 pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    if args.filter.is_narrow() {
+    if let Some(flag) = args.only_stored() {
         return Err(
-            Failure::invalid("traces are chosen among those in the store").hint("--stored in place of --traces")
+            Failure::invalid(format!("{flag} is for traces in the store")).hint("--stored in place of --traces")
         );
     }
     let (functions, traces) = args.functions_and_traces(&environment.current_dir);

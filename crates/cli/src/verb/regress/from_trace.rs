@@ -111,7 +111,7 @@ impl Read {
     fn went_wrong(&self, turn: &TraceTurn) -> String {
         let mut newest: Vec<&Feedback> = self.feedback.iter().collect();
         newest.sort_by_key(|feedback| std::cmp::Reverse(feedback.created_at));
-        let notes = newest.into_iter().filter(|feedback| feedback.rating == Rating::Negative);
+        let notes = newest.into_iter().filter(|feedback| feedback.rating == Some(Rating::Negative));
         let note = notes.filter_map(|feedback| feedback.note.as_deref()).find(|note| !note.trim().is_empty());
         let is_fine = |text: &String| personal_data(text).is_none();
         let told = note.map(str::to_owned).filter(is_fine).or_else(|| turn.error.clone().filter(is_fine));

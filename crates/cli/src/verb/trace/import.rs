@@ -7,10 +7,10 @@ mod server;
 
 use karat_core::exit::ExitStatus;
 use karat_core::source::nearest;
-use karat_core::stored::{ImportReport, RefusedPiece};
+use karat_core::stored::{ImportReport, RefusalKind, RefusedPiece};
 use karat_report::import_text;
 use karat_store::{Location, Store};
-use karat_traces::{Kind, Piece};
+use karat_traces::{Kind, LOOKED_FOR, Piece};
 
 use super::print_json;
 use super::progress::ImportProgress;
@@ -23,7 +23,7 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::store::{open_store, store_failure};
-use crate::trace_files::TraceFiles;
+use crate::trace_files::{TraceFile, TraceFiles};
 
 pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let kind = args.from.as_deref().map(named_kind).transpose()?;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
             None => open_store(&settings).await,
         }
     })?;
-    if environment.stdin_is_terminal && files.files.iter().any(|file| file.is_stdin()) {
+    if environment.stdin_is_terminal && files.files.iter().any(TraceFile::is_stdin) {
         printer.note("reading traces from the terminal");
     }
     let mut totals = Totals::default();
@@ -56,7 +56,8 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
     report.dry_run = args.dry_run;
     report.feedback.asked = args.feedback;
     report.passed_over.clone_from(&files.passed_over);
-    let unreadable = files.unreadable.iter().map(|(file, why)| refused(file, None, why.clone(), true));
+    let unreadable =
+        files.unreadable.iter().map(|(file, why)| refused(file, None, why.clone(), RefusalKind::Unreadable));
     report.refused.extend(unreadable);
     let bytes = if server.is_some() { None } else { files.bytes() };
     let mut import = Import {
@@ -99,7 +100,11 @@ fn conclude(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) ->
     if report.interrupted {
         return Ok(ExitStatus::Interrupted);
     }
-    if report.refused.iter().any(|refused| refused.is_unreadable) {
+    let has = |kind: RefusalKind| report.refused.iter().any(|refused| refused.kind == kind);
+    if has(RefusalKind::UnknownSource) && args.format == OutputFormat::Human {
+        printer.note(&format!("looked for {LOOKED_FOR}; --from KIND names the kind"));
+    }
+    if has(RefusalKind::Unreadable) {
         return Ok(ExitStatus::Errored);
     }
     if report.traces() == 0 && report.refused.is_empty() {
@@ -136,8 +141,8 @@ fn named_kind(name: &str) -> Result<Kind, Failure> {
     })
 }
 
-fn refused(file: &str, place: Option<String>, message: String, is_unreadable: bool) -> RefusedPiece {
-    RefusedPiece { file: file.to_owned(), place, message, is_unreadable }
+fn refused(file: &str, place: Option<String>, message: String, kind: RefusalKind) -> RefusedPiece {
+    RefusedPiece { file: file.to_owned(), place, message, kind }
 }
 
 /// An import under way.
@@ -156,7 +161,7 @@ impl Import<'_> {
         let mut taken = self.ingest.take(std::mem::take(&mut self.waiting)).await.map_err(store_failure)?;
         for one in taken.refused.drain(..) {
             let place = format!("trace {}", one.trace_id.chars().take(60).collect::<String>());
-            self.totals.report_mut().refused.push(refused(file, Some(place), one.message, false));
+            self.totals.report_mut().refused.push(refused(file, Some(place), one.message, RefusalKind::Invalid));
         }
         self.totals.add(taken);
         if let Some(progress) = &self.progress {

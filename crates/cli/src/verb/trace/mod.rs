@@ -3,6 +3,7 @@
 mod import;
 mod list;
 mod progress;
+mod receive;
 mod show;
 
 use karat_core::exit::ExitStatus;
@@ -16,6 +17,7 @@ pub(crate) fn run(args: TraceArgs, environment: &Environment, printer: &Printer)
     match args.action {
         TraceAction::Import(args) => import::run(&args, environment, printer),
         TraceAction::List(args) => list::run(&args, environment, printer),
+        TraceAction::Receive(args) => receive::run(&args, environment, printer),
         TraceAction::Show(args) => show::run(&args, environment, printer),
     }
 }

@@ -16,6 +16,8 @@ contract! {
     statements_never_change
     lists_can_be_narrowed
     what_is_unrated_can_be_reviewed
+    one_eval_can_be_reviewed
+    what_is_taken_back_counts_no_more
 }
 
 async fn traces(store: &Store, ids: &[&str]) {
@@ -127,11 +129,57 @@ async fn what_is_unrated_can_be_reviewed(Case { store, .. }: Case<'_>) {
     store.put_executions(&executions).await.expect("stored");
     add(store, &[says("ann", "c", Rating::Positive, 1), says("bob", "a", Rating::Positive, 1)]).await;
     let candidates = async |author: &str, filter: TraceFilter| {
-        let found = store.review_candidates(author, &filter).await.expect("candidates");
+        let found = store.review_candidates(author, None, &filter).await.expect("candidates");
         found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect::<Vec<_>>()
     };
     let (a, b, c) = (("a".to_owned(), 1, 1, 0), ("b".to_owned(), 0, 0, 1), ("c".to_owned(), 0, 0, 0));
     assert_eq!(candidates("ann", TraceFilter::default()).await, [a, b.clone()]);
     assert_eq!(candidates("bob", TraceFilter::default()).await, [b.clone(), c]);
     assert_eq!(candidates("ann", TraceFilter { rated: Some(false), ..TraceFilter::default() }).await, [b]);
+}
+
+async fn one_eval_can_be_reviewed(Case { store, .. }: Case<'_>) {
+    traces(store, &["a", "b", "c"]).await;
+    for (eval, code) in [("eval_x", "one"), ("eval_x", "two"), ("eval_y", "one")] {
+        store.add_version(&version(eval, code)).await.expect("added");
+    }
+    let (a, b, c) = (trace("a", "x"), trace("b", "x"), trace("c", "x"));
+    let executions = [
+        execution("eval_x", 1, &c, Some(true)),
+        execution("eval_x", 2, &a, Some(false)),
+        execution("eval_x", 2, &b, None),
+        execution("eval_y", 1, &a, Some(true)),
+        execution("eval_y", 1, &c, Some(true)),
+    ];
+    store.put_executions(&executions).await.expect("stored");
+    let found = store.review_candidates("ann", Some("eval_x"), &TraceFilter::default()).await.expect("candidates");
+    let found: Vec<_> = found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect();
+    assert_eq!(found, [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)], "what its newest version has judged");
+}
+
+async fn what_is_taken_back_counts_no_more(Case { store, place }: Case<'_>) {
+    traces(store, &["a", "b"]).await;
+    store.add_version(&version("eval_x", "one")).await.expect("added");
+    store.put_executions(&[execution("eval_x", 1, &trace("a", "x"), Some(false))]).await.expect("stored");
+    let contradictions = async || {
+        let rows = place.rows("select trace_id, rating from eval_comparison where is_contradiction = 1").await;
+        rows.len()
+    };
+    let said = says("ann", "a", Rating::Positive, 1);
+    let taken_back = Feedback { rating: None, note: None, created_at: at(2), ..said.clone() };
+    add(store, std::slice::from_ref(&said)).await;
+    assert_eq!((rating(store, "a").await, contradictions().await), (Some(Rating::Positive), 1));
+    assert_eq!(add(store, &[taken_back.clone(), taken_back.clone()]).await, [true, false]);
+    assert_eq!((rating(store, "a").await, contradictions().await), (None, 0));
+    assert_eq!(store.feedback_of("a").await.expect("feedback"), [said, taken_back], "nothing is forgotten");
+    assert_eq!(store.list_feedback(None, true, None).await.expect("feedback"), []);
+    assert_eq!(store.list_feedback(None, false, None).await.expect("feedback").len(), 2);
+    let candidates = store.review_candidates("ann", None, &TraceFilter::default()).await.expect("candidates");
+    assert_eq!(candidates.len(), 2, "it can be looked at again");
+    // What others say stays.
+    add(store, &[says("bob", "a", Rating::Negative, 1)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Negative));
+    assert_eq!(store.common_ratings().await.expect("ratings"), [], "one is left");
+    add(store, &[says("ann", "a", Rating::Negative, 3)]).await;
+    assert_eq!(store.common_ratings().await.expect("ratings").len(), 2);
 }

@@ -17,6 +17,7 @@ contract! {
     twice_in_one_batch_is_once
     a_document_of_its_own_source_is_kept_once
     ids_are_found_by_their_beginning
+    what_is_not_there_is_named
     lists_begin_with_the_newest
     filters_narrow
     tools_are_found_after_a_change
@@ -116,6 +117,16 @@ async fn ids_are_found_by_their_beginning(Case { store, .. }: Case<'_>) {
     assert_eq!(found("b", 10).await, ["b"]);
     assert_eq!(found("", 10).await, ["B", "a%c", "ab", "abc", "abd", "b", "äb"]);
     assert_eq!(found("zz", 10).await, [""; 0]);
+}
+
+async fn what_is_not_there_is_named(Case { store, .. }: Case<'_>) {
+    put(store, &[trace("a", "x"), trace("b", "x")]).await;
+    let many: Vec<String> = (0..2500).map(|number| format!("t{number}")).collect();
+    let asked: Vec<String> = ["b", "c", "a", ""].map(str::to_owned).into_iter().chain(many.clone()).collect();
+    let missing = store.missing_traces(&asked).await.expect("ids");
+    assert_eq!(missing[..2], ["c", ""]);
+    assert_eq!(missing[2..], many);
+    assert_eq!(store.missing_traces(&[]).await.expect("ids"), [""; 0]);
 }
 
 async fn lists_begin_with_the_newest(Case { store, .. }: Case<'_>) {

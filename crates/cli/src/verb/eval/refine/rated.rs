@@ -87,6 +87,6 @@ impl Parted {
 /// Returns what the newest author of a rating noted.
 pub(super) async fn note(store: &Store, trace_id: &str, rating: Rating) -> Result<Option<String>, Failure> {
     let all = store.feedback_of(trace_id).await.map_err(store_failure)?;
-    let notes = all.into_iter().rev().filter(|feedback| feedback.rating == rating);
+    let notes = all.into_iter().rev().filter(|feedback| feedback.rating == Some(rating));
     Ok(notes.filter_map(|feedback| feedback.note).find(|note| !note.trim().is_empty()))
 }

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::mpsc::Receiver;
 
-use karat_core::judgement::{Execution, Judge, Tally};
+use karat_core::judgement::{Conclusion, ErrorKind, Execution, Judge, Judgement, Tally};
 use karat_core::port::{Clock, StoreError};
 use karat_core::stored::{EvalVersion, StoredEvalRunSummary, StoredExecution};
-use karat_sandbox::{Judged, SandboxError};
+use karat_sandbox::{Judged, SandboxError, Unit};
 use karat_store::Store;
 
 use super::super::listening::Hearer;
@@ -59,10 +59,21 @@ impl Hearing<'_> {
     }
 }
 
+/// Takes out of an error which of the traces of this run it was, for that is another one when it goes on after a kill.
+fn drop_number(judgement: &mut Judgement, number: u64) {
+    if let Conclusion::Error(error) = &mut judgement.conclusion
+        && error.kind == ErrorKind::Validation
+        && let Some(why) = error.message.strip_prefix(&format!("{} {number}: ", Unit::Row))
+    {
+        error.message = why.to_owned();
+    }
+}
+
 impl Hearer for Hearing<'_> {
     type Error = Unkept;
 
-    fn hear(&mut self, judged: Judged) -> Result<(), Unkept> {
+    fn hear(&mut self, mut judged: Judged) -> Result<(), Unkept> {
+        judged.judgements.iter_mut().for_each(|judgement| drop_number(judgement, judged.number));
         let Some(judgement) = judged.judgements.first().cloned() else { return Ok(()) };
         // It was sent before the trace was.
         let Ok(Named { id, hash }) = self.named.recv() else { return Ok(()) };

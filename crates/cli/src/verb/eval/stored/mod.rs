@@ -202,9 +202,12 @@ fn meant(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Resu
     }
     let mut chosen: Vec<EvalSummary> = Vec::with_capacity(names.len());
     for name in names {
-        let eval = named(evals.clone(), name).map_err(|failure| match is_in_project(name, settings) {
-            true => Failure { hints: Vec::new(), ..failure }.hint(format!("karat eval add {name} puts it there")),
-            false => failure,
+        let eval = named(evals.clone(), name).map_err(|failure| {
+            if is_in_project(name, settings) {
+                Failure { hints: Vec::new(), ..failure }.hint(format!("'karat eval add {name}' puts it there"))
+            } else {
+                failure
+            }
         })?;
         if chosen.iter().all(|other| other.eval_id != eval.eval_id) {
             chosen.push(eval);

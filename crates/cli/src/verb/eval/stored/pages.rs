@@ -45,7 +45,7 @@ impl Troubles {
 
 /// An iterator over traces in batches. Pages are read one ahead, while others are judged.
 pub(super) struct Pages {
-    pages: mpsc::Receiver<Result<Vec<StoredTrace>, StoreError>>,
+    read: mpsc::Receiver<Result<Vec<StoredTrace>, StoreError>>,
     waiting: VecDeque<StoredTrace>,
     names: Sender<Named>,
     number: u64,
@@ -58,11 +58,11 @@ impl Pages {
     where
         S: TraceStore + EvalStore + 'static,
     {
-        let (out, pages) = mpsc::channel(1);
+        let (out, read) = mpsc::channel(1);
         // A task, so that whoever ends the runtime ends it too.
         runtime.spawn(read_pages(store, wanted, out));
-        let (names, named) = channel();
-        (Self { pages, waiting: VecDeque::new(), names, number: 0, troubles: Troubles::default() }, named)
+        let (names, heard) = channel();
+        (Self { read, waiting: VecDeque::new(), names, number: 0, troubles: Troubles::default() }, heard)
     }
 
     pub(super) fn troubles(&self) -> Troubles {
@@ -97,7 +97,7 @@ impl Iterator for Pages {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.waiting.is_empty() {
-            match self.pages.blocking_recv()? {
+            match self.read.blocking_recv()? {
                 Ok(page) => self.waiting.extend(page),
                 Err(error) => {
                     let told = io::Error::other(error.message.clone());

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use karat_core::stored::RefusedPiece;
+use karat_core::stored::{RefusalKind, RefusedPiece};
 use karat_traces::{Kind, Piece, ReadError, read};
 use tokio::sync::mpsc;
 
@@ -74,12 +74,12 @@ fn read_file(
     tell: &dyn Fn(Said) -> bool,
 ) -> Option<()> {
     let tell = |said| tell(said).then_some(());
-    let refused = |place: Option<String>, message: String, is_unreadable: bool| {
-        Said::Refused(RefusedPiece { file: file.shown.clone(), place, message, is_unreadable })
+    let refused = |place: Option<String>, message: String, kind: RefusalKind| {
+        Said::Refused(RefusedPiece { file: file.shown.clone(), place, message, kind })
     };
     let input = match file.open() {
         Ok(input) => input,
-        Err(error) => return tell(refused(None, error.to_string(), true)),
+        Err(error) => return tell(refused(None, error.to_string(), RefusalKind::Unreadable)),
     };
     tell(Said::Began)?;
     for piece in read(kind, Counted { input, counter: Arc::clone(counter) }) {
@@ -88,9 +88,9 @@ fn read_file(
                 let bytes = weight(&piece);
                 Said::Piece(piece, bytes)
             }
-            Err(ReadError::Refused(why)) => refused(Some(why.place), why.message, false),
-            Err(error @ ReadError::Unknown(_)) => refused(None, error.to_string(), false),
-            Err(ReadError::Io(error)) => refused(None, error.to_string(), true),
+            Err(ReadError::Refused(why)) => refused(Some(why.place), why.message, RefusalKind::Invalid),
+            Err(error @ ReadError::Unknown(_)) => refused(None, error.to_string(), RefusalKind::UnknownSource),
+            Err(ReadError::Io(error)) => refused(None, error.to_string(), RefusalKind::Unreadable),
         })?;
     }
     Some(())

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use karat_core::port::{Clock, TraceStore};
+use karat_core::stored::RefusalKind;
 use karat_traces::{Kind, LangfuseApi, LangfuseError, LangfuseKeys, Piece, resume_from};
 
 use super::cursor::Cursor;
@@ -88,7 +89,7 @@ impl Import<'_> {
                         self.waiting.push(piece);
                     }
                     Err(one) => {
-                        let one = refused(&url, Some(one.place), one.message, false);
+                        let one = refused(&url, Some(one.place), one.message, RefusalKind::Invalid);
                         self.totals.report_mut().refused.push(one);
                     }
                 }

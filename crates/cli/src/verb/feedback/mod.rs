@@ -1,0 +1,34 @@
+//! `karat feedback`: what people say of traces.
+
+mod add;
+mod import;
+mod list;
+
+use karat_core::exit::ExitStatus;
+use serde::Serialize;
+
+pub(crate) use self::add::FeedbackChange;
+pub(crate) use self::import::FeedbackImportReport;
+pub(crate) use self::list::FeedbackList;
+use crate::args::{FeedbackAction, FeedbackArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &FeedbackArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    match &args.action {
+        FeedbackAction::Add(args) => add::run(args, environment, printer),
+        FeedbackAction::Retract(args) => add::retract(args, environment, printer),
+        FeedbackAction::Import(args) => import::run(args, environment, printer),
+        FeedbackAction::List(args) => list::run(args, environment, printer),
+    }
+}
+
+fn print_json(value: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::errored(error.to_string()))?;
+    print(&(text + "\n"), printer)
+}
+
+fn print(text: &str, printer: &Printer) -> Result<(), Failure> {
+    printer.out(text).map_err(|error| Failure::errored(error.to_string()))
+}

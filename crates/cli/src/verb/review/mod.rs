@@ -1,0 +1,124 @@
+//! `karat review`: traces one after the other, rated by a person at the terminal.
+
+mod desk;
+mod screen;
+
+use karat_core::exit::ExitStatus;
+use karat_core::port::{Clock, EvalStore, FeedbackStore, TraceStore};
+use karat_core::review::{Sitting, order};
+use karat_core::source::nearest;
+use karat_core::stored::TraceFilter;
+use karat_report::review_summary;
+use karat_store::Store;
+use tokio::runtime::Runtime;
+
+use self::desk::{Desk, Next};
+use self::screen::Screen;
+use crate::args::ReviewArgs;
+use crate::author::author;
+use crate::clock::SystemClock;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::store::{open_store, store_failure};
+
+pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
+        return Err(Failure::invalid("a review needs a terminal")
+            .hint("'karat feedback add TRACE RATING' rates one trace, 'karat feedback import FILE' many"));
+    }
+    let author = author(args.author.as_deref(), environment)?;
+    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let filter = args.filter.filter(SystemClock.now())?;
+    let runtime = Runtime::new().map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    let interrupts = Interrupts::listen(&runtime);
+    let opened = async {
+        let store = open_store(&settings).await?;
+        let sitting = sitting(args, &author, &filter, &store).await?;
+        Ok::<_, Failure>((store, sitting))
+    };
+    let (store, sitting) = runtime.block_on(interrupts.unless_asked(opened))?;
+    let mut desk = Desk::new(&store, &runtime, sitting, author, args.show_verdicts, printer);
+    let next = review(&mut desk, &interrupts, printer);
+    // The terminal is as it was before: what came of it can be told.
+    let mut told = review_summary(desk.sitting()).join("\n");
+    told.push('\n');
+    printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
+    match next? {
+        Next::Interrupt => Ok(ExitStatus::Interrupted),
+        _ => Ok(ExitStatus::Success),
+    }
+}
+
+/// Shows the desk until the person leaves.
+fn review(desk: &mut Desk<'_>, interrupts: &Interrupts, printer: &Printer) -> Result<Next, Failure> {
+    let screen = Screen::enter(printer)?;
+    desk.lay_out()?;
+    loop {
+        screen.draw(&desk.rows(), desk.cursor());
+        let next = match screen.input(interrupts) {
+            screen::Input::Key(key) => desk.press(key)?,
+            screen::Input::Pasted(text) => desk.paste(&text),
+            screen::Input::Resized => desk.lay_out().map(|()| Next::Stay)?,
+            screen::Input::Interrupted => Next::Interrupt,
+        };
+        if next != Next::Stay {
+            return Ok(next);
+        }
+    }
+}
+
+/// Finds the traces to be looked at, the most informative first.
+async fn sitting(args: &ReviewArgs, author: &str, filter: &TraceFilter, store: &Store) -> Result<Sitting, Failure> {
+    let eval = match &args.eval {
+        Some(name) => Some(known_eval(name, store).await?),
+        None => None,
+    };
+    let candidates = store.review_candidates(author, eval.as_deref(), filter).await.map_err(store_failure)?;
+    if candidates.is_empty() {
+        return Err(nothing_to_review(args, author, filter, store).await?);
+    }
+    let mut queue = order(candidates);
+    let most = args.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let beyond = queue.len().saturating_sub(most);
+    queue.truncate(most);
+    Ok(Sitting::new(queue, beyond))
+}
+
+/// Says why there is nothing to be looked at.
+async fn nothing_to_review(
+    args: &ReviewArgs,
+    author: &str,
+    filter: &TraceFilter,
+    store: &Store,
+) -> Result<Failure, Failure> {
+    let all = store.count_traces(&TraceFilter::default()).await.map_err(store_failure)?;
+    let meant = store.count_traces(filter).await.map_err(store_failure)?;
+    Ok(match (all, meant, &args.eval) {
+        (0, _, _) => Failure::nothing_selected("there are no traces in the store").hint("'karat trace import FILE'"),
+        (_, 0, _) => Failure::nothing_selected("no trace is such"),
+        (_, _, Some(eval)) => {
+            Failure::nothing_selected(format!("{author} has rated every trace that {eval} has judged"))
+                .hint(format!("'karat eval run {eval} --stored' judges what is missing"))
+        }
+        (_, _, None) => Failure::nothing_selected(format!("{author} has rated every trace"))
+            .hint("'karat feedback list' shows what was said, 'karat feedback add' changes it"),
+    })
+}
+
+/// Returns the eval's name as the store has it; eval_ may be left out.
+async fn known_eval(name: &str, store: &Store) -> Result<String, Failure> {
+    let evals = store.evals().await.map_err(store_failure)?;
+    let names: Vec<&str> = evals.iter().map(|eval| eval.eval_id.as_str()).collect();
+    let whole = format!("eval_{name}");
+    if let Some(found) = names.iter().find(|known| **known == name || **known == whole) {
+        return Ok((*found).to_owned());
+    }
+    let failure = Failure::invalid(format!("there is no eval '{name}' in the store"));
+    Err(match nearest(name, &names).or_else(|| nearest(&whole, &names)) {
+        Some(near) => failure.hint(format!("did you mean '{near}'?")),
+        None => failure.hint("'karat eval list' shows them, 'karat eval add FILE' adds one"),
+    })
+}

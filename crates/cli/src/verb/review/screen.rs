@@ -1,0 +1,133 @@
+//! The terminal as a screen, which is given back as it was, whatever happens.
+
+use std::io;
+use std::time::Duration;
+
+use crossterm::Command;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{
+    DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode, size,
+};
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::printer::Printer;
+
+/// How often it is looked whether the program was asked to stop.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Input {
+    Key(KeyCode),
+    /// Text that came at once. It is never taken for keys.
+    Pasted(String),
+    Resized,
+    /// Ctrl-C, the wish that the program ends, or a terminal that is gone.
+    Interrupted,
+}
+
+/// The screen, as long as it is ours.
+pub(super) struct Screen<'p> {
+    printer: &'p Printer,
+}
+
+impl<'p> Screen<'p> {
+    pub(super) fn enter(printer: &'p Printer) -> Result<Self, Failure> {
+        enable_raw_mode().map_err(|error| no_screen(&error))?;
+        // From here on it is given back.
+        let screen = Self { printer };
+        let mut text = String::new();
+        add(&mut text, EnterAlternateScreen);
+        add(&mut text, EnableBracketedPaste);
+        screen.printer.draw(&text).map_err(|error| no_screen(&error))?;
+        Ok(screen)
+    }
+
+    /// Shows these rows, and the cursor where there is one.
+    pub(super) fn draw(&self, rows: &[String], cursor: Option<(u16, u16)>) {
+        let mut text = String::new();
+        add(&mut text, BeginSynchronizedUpdate);
+        add(&mut text, Hide);
+        for (row, line) in (0_u16..).zip(rows) {
+            add(&mut text, MoveTo(0, row));
+            text.push_str(line);
+            add(&mut text, Clear(ClearType::UntilNewLine));
+        }
+        add(&mut text, Clear(ClearType::FromCursorDown));
+        if let Some((column, row)) = cursor {
+            add(&mut text, MoveTo(column, row));
+            add(&mut text, Show);
+        }
+        add(&mut text, EndSynchronizedUpdate);
+        // That the terminal is gone is told by the next input.
+        self.printer.draw(&text).ok();
+    }
+
+    /// Waits until the person does something.
+    #[expect(clippy::unused_self, reason = "keys come one by one only as long as the screen is ours")]
+    pub(super) fn input(&self, interrupts: &Interrupts) -> Input {
+        loop {
+            if interrupts.were_asked() {
+                return Input::Interrupted;
+            }
+            let event = match poll(GLANCE) {
+                Ok(true) => read(),
+                Ok(false) => continue,
+                Err(error) => Err(error),
+            };
+            match event {
+                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {
+                    if let Some(input) = pressed(key) {
+                        return input;
+                    }
+                }
+                Ok(Event::Paste(text)) => return Input::Pasted(text),
+                Ok(Event::Resize(..)) => return Input::Resized,
+                Ok(_) => {}
+                // A terminal that was closed cannot be read from.
+                Err(_) => return Input::Interrupted,
+            }
+        }
+    }
+}
+
+impl Drop for Screen<'_> {
+    fn drop(&mut self) {
+        let mut text = String::new();
+        add(&mut text, DisableBracketedPaste);
+        add(&mut text, Show);
+        add(&mut text, LeaveAlternateScreen);
+        // Nobody is left to tell when the terminal is gone.
+        self.printer.draw(&text).ok();
+        disable_raw_mode().ok();
+    }
+}
+
+/// Returns how many columns and rows the terminal has.
+pub(super) fn dimensions() -> (usize, usize) {
+    let (columns, rows) = size().unwrap_or((80, 24));
+    // Some terminals do not know, and say 0.
+    let known = |number: u16, otherwise: usize| if number == 0 { otherwise } else { usize::from(number) };
+    (known(columns, 80), known(rows, 24))
+}
+
+fn pressed(key: KeyEvent) -> Option<Input> {
+    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+        return (key.code == KeyCode::Char('c')).then_some(Input::Interrupted);
+    }
+    Some(Input::Key(key.code))
+}
+
+fn add(text: &mut String, command: impl Command) {
+    // A text takes everything.
+    command.write_ansi(text).ok();
+}
+
+fn no_screen(error: &io::Error) -> Failure {
+    Failure::errored(format!("cannot draw on the terminal: {error}"))
+}

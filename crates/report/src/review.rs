@@ -1,0 +1,362 @@
+//! The screen of `karat review`: a trace, how far one is, and what the keys do.
+
+use karat_core::feedback::Rating;
+use karat_core::review::{Decision, Sitting};
+use karat_core::stored::StoredExecution;
+
+use crate::console::ConsoleSettings;
+use crate::terminal_text::{cut, cut_middle, cut_start, pad, printable, width, wrap};
+
+/// With fewer rows, the rules give way to the trace.
+const ROOMY: usize = 9;
+
+/// How many lines of a reason are shown.
+const MOST_REASON: usize = 3;
+
+/// What the last line offers, the widest first; what does not fit is told by `?`.
+const KEYS: [&str; 4] = [
+    "g good  b bad  n neutral  s skip  u undo  t note  ↑↓ scroll  ? help  q quit",
+    "g good  b bad  n neutral  s skip  u undo  t note  ? help  q quit",
+    "g good  b bad  s skip  ? help  q quit",
+    "? help",
+];
+
+const END_KEYS: [&str; 2] = ["u undo  q quit", "u q"];
+const NOTE_KEYS: [&str; 2] = ["Enter keeps the note  Esc drops what was typed", "Enter  Esc"];
+const HELP_KEYS: [&str; 2] = ["any key goes back to the trace", "any key"];
+
+const HELP: [(&str, &str); 12] = [
+    ("g", "good: rate it positive, and go on"),
+    ("b", "bad: rate it negative, and go on"),
+    ("n", "neutral: neither, and go on"),
+    ("s", "skip it for now; next time it is shown again"),
+    ("u", "undo: take the last rating or skip back"),
+    ("t", "write a note, which is kept with the rating"),
+    ("f", "show the whole trace, or shortened again"),
+    ("down, Enter, j", "one line on"),
+    ("up, k", "one line back"),
+    ("space, PgDn", "a page on"),
+    ("PgUp, Home, End", "a page back, to the top, to the end"),
+    ("q", "quit; every rating is stored already"),
+];
+
+/// What is on the screen besides how far one is.
+#[derive(Debug, Clone, Copy)]
+pub enum ReviewPage<'p> {
+    /// The lines of the trace, no wider than the screen, and the first of them to be shown.
+    Trace {
+        lines: &'p [String],
+        top: usize,
+    },
+    Help {
+        top: usize,
+    },
+    /// All are decided.
+    End,
+}
+
+/// What the line above the keys says.
+#[derive(Debug, Clone, Copy)]
+pub enum ReviewLine<'l> {
+    Nothing,
+    /// What was done last.
+    Told(&'l str),
+    /// The note that will go with the rating.
+    Note(&'l str),
+    /// The note while it is typed.
+    Typing(&'l str),
+}
+
+/// All that the screen shows.
+#[derive(Debug, Clone, Copy)]
+pub struct ReviewView<'v> {
+    pub sitting: &'v Sitting,
+    pub author: &'v str,
+    pub page: ReviewPage<'v>,
+    pub line: ReviewLine<'v>,
+}
+
+/// Returns how many lines of a trace a screen of so many rows shows.
+pub fn review_height(rows: usize) -> usize {
+    let around = if rows >= ROOMY { 5 } else { 3 };
+    rows.saturating_sub(around).max(1)
+}
+
+/// Draws the screen, a text for each row, none wider than `settings.columns`.
+pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usize) -> Vec<String> {
+    let columns = settings.columns;
+    let height = review_height(rows);
+    let shown: Vec<String> = match view.page {
+        ReviewPage::Trace { lines, top } => lines.iter().skip(top).take(height).cloned().collect(),
+        ReviewPage::Help { top } => help(columns).into_iter().skip(top).take(height).collect(),
+        ReviewPage::End => {
+            let line = |line: &String| wrap(line, columns);
+            review_summary(view.sitting).iter().flat_map(line).take(height).collect()
+        }
+    };
+    let mut screen = vec![title(view, settings)];
+    if rows >= ROOMY {
+        screen.push(rule("", settings));
+    }
+    let blank = height.saturating_sub(shown.len());
+    screen.extend(shown);
+    screen.extend(std::iter::repeat_n(String::new(), blank));
+    if rows >= ROOMY {
+        screen.push(rule(&position(&view.page, height), settings));
+    }
+    screen.push(said(&view.line, settings));
+    screen.push(settings.palette.dim(keys(view, settings)));
+    screen.truncate(rows.max(1));
+    screen
+}
+
+/// Says what evals think of a trace, each in a line with its reason below.
+pub fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) -> Vec<String> {
+    let (palette, symbols) = (settings.palette, settings.symbols);
+    let mut lines = Vec::new();
+    for execution in executions {
+        let (sign, text) = match execution.result {
+            Some(true) => (palette.good(symbols.passed), execution.reason.as_deref()),
+            Some(false) => (palette.bad(symbols.failed), execution.reason.as_deref()),
+            None => (palette.broken(symbols.errored), execution.error.as_deref()),
+        };
+        let room = settings.columns.saturating_sub(width(symbols.passed) + 1);
+        lines.push(format!("{sign} {}", cut(&printable(&execution.eval_id), room, symbols.ellipsis)));
+        let reason = printable(text.unwrap_or_default()).into_owned();
+        let wrapped = wrap(&reason, settings.columns.saturating_sub(2).max(10));
+        lines.extend(wrapped.iter().filter(|line| !line.is_empty()).take(MOST_REASON).map(|line| format!("  {line}")));
+    }
+    lines
+}
+
+/// Says what came of a sitting, in a few lines.
+pub fn review_summary(sitting: &Sitting) -> Vec<String> {
+    let of = |rating: Rating| sitting.count(Decision::Rated(rating));
+    let (good, bad, neutral) = (of(Rating::Positive), of(Rating::Negative), of(Rating::Neutral));
+    let mut lines = vec![format!("rated: {} ({good} good, {bad} bad, {neutral} neutral)", sitting.rated())];
+    match sitting.count(Decision::Skipped) {
+        0 => {}
+        skipped => lines.push(format!("skipped: {skipped}, which are shown again next time")),
+    }
+    match sitting.left() {
+        0 => lines.push("left: nothing".to_owned()),
+        left => lines.push(format!("left: {left}")),
+    }
+    lines
+}
+
+fn title(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
+    let sitting = view.sitting;
+    let dot = if settings.symbols.ascii { "-" } else { "·" };
+    let counter = format!("{} of {} {dot} {} rated", sitting.number(), sitting.len(), sitting.rated());
+    let with_author = format!("{counter} {dot} {}", printable(view.author));
+    let name = match (view.page, sitting.current()) {
+        (ReviewPage::Trace { .. }, Some(current)) => format!("trace {}", printable(&current.trace_id)),
+        (ReviewPage::Help { .. }, _) => "help".to_owned(),
+        _ => "review".to_owned(),
+    };
+    // Names give way before numbers do.
+    let right = if width(&name) + width(&with_author) + 2 <= settings.columns { with_author } else { counter };
+    let right = cut(&right, settings.columns, settings.symbols.ellipsis);
+    let room = settings.columns.saturating_sub(width(&right) + 2);
+    let name = if room < 8 { String::new() } else { cut_middle(&name, room, settings.symbols.ellipsis).into_owned() };
+    let gap = settings.columns.saturating_sub(width(&name) + width(&right));
+    format!("{}{}{right}", settings.palette.bold(&name), " ".repeat(gap))
+}
+
+fn rule(text: &str, settings: ConsoleSettings) -> String {
+    let sign = settings.symbols.rule.to_string();
+    let text = if text.is_empty() { String::new() } else { format!("{} {text} ", sign.repeat(2)) };
+    let text = cut(&text, settings.columns, "");
+    let rest = settings.columns.saturating_sub(width(&text));
+    settings.palette.dim(format!("{text}{}", sign.repeat(rest)))
+}
+
+fn position(page: &ReviewPage<'_>, height: usize) -> String {
+    match page {
+        ReviewPage::Trace { lines, top } if lines.len() > height => {
+            let end = (top + height).min(lines.len());
+            format!("lines {} to {end} of {}", top + 1, lines.len())
+        }
+        _ => String::new(),
+    }
+}
+
+fn said(line: &ReviewLine<'_>, settings: ConsoleSettings) -> String {
+    let (columns, ellipsis) = (settings.columns, settings.symbols.ellipsis);
+    match line {
+        ReviewLine::Nothing => String::new(),
+        ReviewLine::Told(text) => cut(&printable(text), columns, ellipsis).into_owned(),
+        ReviewLine::Note(note) => cut(&format!("note: {}", printable(note)), columns, ellipsis).into_owned(),
+        // The end is where one types; one column is the cursor's.
+        ReviewLine::Typing(note) => {
+            let room = columns.saturating_sub("note: ".len() + 1);
+            format!("note: {}", cut_start(&printable(note), room, ellipsis))
+        }
+    }
+}
+
+fn keys(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
+    let offers: &[&str] = match (view.line, view.page) {
+        (ReviewLine::Typing(_), _) => &NOTE_KEYS,
+        (_, ReviewPage::Help { .. }) => &HELP_KEYS,
+        (_, ReviewPage::End) => &END_KEYS,
+        (_, ReviewPage::Trace { .. }) => &KEYS,
+    };
+    let plain =
+        |keys: &&str| if settings.symbols.ascii { keys.replace("↑↓", "up/down") } else { (*keys).to_owned() };
+    let fitting = offers.iter().map(plain).find(|keys| width(keys) <= settings.columns);
+    let least = || offers.last().map(plain).unwrap_or_default();
+    cut(&fitting.unwrap_or_else(least), settings.columns, "").into_owned()
+}
+
+fn help(columns: usize) -> Vec<String> {
+    let widest = HELP.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for (keys, what) in HELP {
+        if columns >= 60 {
+            lines.push(format!("{}  {what}", pad(keys, widest)));
+        } else {
+            lines.extend(wrap(&format!("{keys}: {what}"), columns.max(10)));
+        }
+    }
+    lines
+}
+
+/// Returns how many lines the help has, so that it can be scrolled.
+pub fn help_height(columns: usize) -> usize {
+    help(columns).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_core::stored::ReviewCandidate;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::console::Verbosity;
+    use crate::style::{Palette, Symbols};
+
+    fn settings(columns: usize, symbols: Symbols) -> ConsoleSettings {
+        ConsoleSettings { columns, symbols, palette: Palette { color: false }, verbosity: Verbosity::Normal }
+    }
+
+    fn sitting(count: usize) -> Sitting {
+        let candidate = |number: usize| ReviewCandidate {
+            trace_id: format!("tau-bench-retail-trial-0-task-{number:03}"),
+            passed: 0,
+            failed: 0,
+            errored: 0,
+            started_at: None,
+        };
+        Sitting::new((0..count).map(candidate).collect(), 0)
+    }
+
+    fn screen(columns: usize, rows: usize, page: ReviewPage<'_>, line: ReviewLine<'_>, symbols: Symbols) -> String {
+        let mut sitting = sitting(40);
+        for decision in [Decision::Rated(Rating::Positive), Decision::Skipped, Decision::Rated(Rating::Negative)] {
+            sitting.decide(decision);
+        }
+        let view = ReviewView { sitting: &sitting, author: "Ada", page, line };
+        review_screen(&view, settings(columns, symbols), rows).join("\n")
+    }
+
+    fn lines(count: usize) -> Vec<String> {
+        (1..=count).map(|number| format!("line {number}")).collect()
+    }
+
+    #[test]
+    fn a_screen_of_common_size() {
+        let lines = lines(30);
+        let page = ReviewPage::Trace { lines: &lines, top: 3 };
+        insta::assert_snapshot!(screen(80, 12, page, ReviewLine::Note("too slow"), Symbols::UNICODE), @r"
+        trace tau-bench-retail-trial-0-task-003                  4 of 40 · 2 rated · Ada
+        ────────────────────────────────────────────────────────────────────────────────
+        line 4
+        line 5
+        line 6
+        line 7
+        line 8
+        line 9
+        line 10
+        ── lines 4 to 10 of 30 ─────────────────────────────────────────────────────────
+        note: too slow
+        g good  b bad  n neutral  s skip  u undo  t note  ↑↓ scroll  ? help  q quit
+        ");
+    }
+
+    #[test]
+    fn a_small_screen() {
+        let lines = lines(30);
+        let page = ReviewPage::Trace { lines: &lines, top: 0 };
+        insta::assert_snapshot!(screen(40, 8, page, ReviewLine::Told("rated good"), Symbols::ASCII), @r"
+        trace tau...-task-003  4 of 40 - 2 rated
+        line 1
+        line 2
+        line 3
+        line 4
+        line 5
+        rated good
+        g good  b bad  s skip  ? help  q quit
+        ");
+    }
+
+    #[test]
+    fn the_help_tells_every_key() {
+        insta::assert_snapshot!(screen(80, 18, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE), @r"
+        help                                                     4 of 40 · 2 rated · Ada
+        ────────────────────────────────────────────────────────────────────────────────
+        g                good: rate it positive, and go on
+        b                bad: rate it negative, and go on
+        n                neutral: neither, and go on
+        s                skip it for now; next time it is shown again
+        u                undo: take the last rating or skip back
+        t                write a note, which is kept with the rating
+        f                show the whole trace, or shortened again
+        down, Enter, j   one line on
+        up, k            one line back
+        space, PgDn      a page on
+        PgUp, Home, End  a page back, to the top, to the end
+        q                quit; every rating is stored already
+
+        ────────────────────────────────────────────────────────────────────────────────
+
+        any key goes back to the trace
+        ");
+    }
+
+    #[test]
+    fn the_end_says_what_came_of_it() {
+        insta::assert_snapshot!(screen(80, 10, ReviewPage::End, ReviewLine::Nothing, Symbols::UNICODE), @r"
+        review                                                   4 of 40 · 2 rated · Ada
+        ────────────────────────────────────────────────────────────────────────────────
+        rated: 2 (1 good, 1 bad, 0 neutral)
+        skipped: 1, which are shown again next time
+        left: 37
+
+
+        ────────────────────────────────────────────────────────────────────────────────
+
+        u undo  q quit
+        ");
+    }
+
+    #[rstest]
+    fn every_row_fits(
+        #[values(1, 5, 20, 39, 40, 80, 200)] columns: usize,
+        #[values(1, 2, 3, 8, 9, 24)] rows: usize,
+        #[values(Symbols::UNICODE, Symbols::ASCII)] symbols: Symbols,
+    ) {
+        let lines = wrap(&"some words of a trace ".repeat(40), columns);
+        let typed = "日本 ".repeat(60);
+        let trace = ReviewPage::Trace { lines: &lines, top: 2 };
+        for page in [trace, ReviewPage::Help { top: 0 }, ReviewPage::End] {
+            for line in [ReviewLine::Typing(&typed), ReviewLine::Note(&typed), ReviewLine::Told(&typed)] {
+                let screen = screen(columns, rows, page, line, symbols);
+                assert!(screen.lines().count() <= rows, "{screen}");
+                let widest = screen.lines().map(width).max().unwrap_or(0);
+                assert!(columns < 12 || widest <= columns, "{widest} of {columns}:\n{screen}");
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Measures the store for `scripts/bench store`: fills an empty one, asks it questions, and prints the figures as JSON.
+//!
+//!     store_bench LOCATION TRACES EVALS
+//!
+//! The location is a file that is not there yet, or the URL of an empty PostgreSQL database. Each eval judges every
+//! trace; people rate all of them, half before and half afterwards. The same numbers give the same store.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+use karat_core::feedback::{Feedback, Rating};
+use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{
+    ContradictionFilter, Expected, NewTrace, NewVersion, StoredExecution, TraceFilter, TraceHead,
+};
+use karat_store::{Location, Store};
+use serde_json::{Value, json};
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+/// How many rows are put in at once.
+const TRACES_AT_ONCE: usize = 500;
+const ROWS_AT_ONCE: usize = 5_000;
+/// How often a question is asked.
+const TIMES: usize = 31;
+/// The days over which traces are spread.
+const DAYS: usize = 90;
+/// This eval is right but for three traces; the others contradict people in a tenth of all.
+const RIGHT: &str = "eval_nearly_always_right";
+
+#[tokio::main]
+async fn main() -> Fallible<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [location, traces, evals] = arguments.as_slice() else {
+        return Err("usage: store_bench LOCATION TRACES EVALS".into());
+    };
+    let location =
+        if location.contains("://") { Location::Postgres(location.clone()) } else { Location::File(location.into()) };
+    let (traces, evals): (usize, usize) = (traces.parse()?, evals.parse()?);
+    let store = Store::open(&location).await?;
+    let mut figures = fill(&store, traces, evals).await?;
+    figures.insert("questions", questions(&store, traces).await?);
+    store.close().await;
+    if let Location::File(path) = &location {
+        figures.insert("bytes", json!(std::fs::metadata(path)?.len()));
+    }
+    print(&figures)
+}
+
+#[expect(clippy::print_stdout, reason = "the script reads it")]
+fn print(figures: &BTreeMap<&str, Value>) -> Fallible<()> {
+    println!("{}", serde_json::to_string(figures)?);
+    Ok(())
+}
+
+fn start() -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 20_000)
+}
+
+/// Returns an id as OpenTelemetry has them, in no order.
+fn trace_id(number: usize) -> String {
+    karat_core::hash::long_hash(&number.to_le_bytes())
+}
+
+fn trace(number: usize) -> NewTrace {
+    let id = trace_id(number);
+    let began = start() + SignedDuration::from_secs(i64::try_from(number % DAYS).unwrap_or_default() * 86_400);
+    let text = |seed: usize, words: usize| {
+        let chosen = (0..words).map(|place| WORDS[(seed * 31 + place * 7 + place * place) % WORDS.len()]);
+        chosen.collect::<Vec<_>>().join(" ")
+    };
+    let step = |place: usize| {
+        json!({
+            "input": { "message": text(number + place, 20) },
+            "output": { "response": text(number * 3 + place, 40) },
+            "tool_calls": [{ "name": "search", "arguments": { "q": text(place, 4) }, "result": text(number, 30), "error": null }],
+            "error": null
+        })
+    };
+    let document =
+        json!({ "trace_id": id, "started_at": began.to_string(), "steps": [step(1), step(2), step(3), step(4)] });
+    let document_text = document.to_string();
+    NewTrace {
+        head: TraceHead::of(&id, &document, &document_text),
+        source: "otlp".to_owned(),
+        raw: format!("{{\"resourceSpans\":{document_text}}}").into_bytes(),
+        document: document_text,
+        expected: Expected::Anything,
+    }
+}
+
+const WORDS: [&str; 16] = [
+    "the",
+    "customer",
+    "asked",
+    "for",
+    "help",
+    "with",
+    "an",
+    "order",
+    "and",
+    "we",
+    "understand",
+    "please",
+    "thank",
+    "you",
+    "recommend",
+    "shipping",
+];
+
+/// People like six of ten traces.
+fn rating(number: usize) -> Rating {
+    if number * 7 % 10 < 6 { Rating::Positive } else { Rating::Negative }
+}
+
+fn feedback(number: usize) -> Feedback {
+    Feedback {
+        trace_id: trace_id(number),
+        author: "ann".to_owned(),
+        rating: Some(rating(number)),
+        note: Some("looked at it".to_owned()),
+        source: "import".to_owned(),
+        created_at: start(),
+    }
+}
+
+fn eval_id(eval: usize) -> String {
+    if eval == 0 { RIGHT.to_owned() } else { format!("eval_number_{eval}") }
+}
+
+fn execution(eval: usize, number: usize, hash: &str, at: Timestamp) -> StoredExecution {
+    let wrong = if eval == 0 { number < 3 } else { (number + eval).is_multiple_of(10) };
+    StoredExecution {
+        id: format!("{eval:04x}-{number:012x}-7000-8000-000000000000"),
+        eval_id: eval_id(eval),
+        eval_version: 1,
+        trace_id: trace_id(number),
+        trace_hash: hash.to_owned(),
+        result: Some((rating(number) == Rating::Positive) != wrong),
+        reason: Some("Response meets quality criteria".to_owned()),
+        execution_time_ms: 1,
+        error: None,
+        error_kind: None,
+        stdout: String::new(),
+        stderr: String::new(),
+        code_hash: "0123456789ab".to_owned(),
+        guest_hash: Some("0123456789ab".to_owned()),
+        executed_at: at,
+    }
+}
+
+/// Returns how many there are in a second.
+#[expect(clippy::cast_precision_loss, reason = "nobody measures that many")]
+fn rate(count: usize, seconds: f64) -> Value {
+    json!((count as f64 / seconds).round())
+}
+
+async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&'static str, Value>> {
+    let mut figures = BTreeMap::new();
+    let numbers: Vec<usize> = (0..traces).collect();
+    let (mut hashes, mut seconds) = (Vec::with_capacity(traces), 0.0);
+    for some in numbers.chunks(TRACES_AT_ONCE) {
+        let made: Vec<NewTrace> = some.iter().map(|number| trace(*number)).collect();
+        hashes.extend(made.iter().map(|one| one.head.hash.clone()));
+        let clock = Instant::now();
+        store.put_traces(&made, start()).await?;
+        seconds += clock.elapsed().as_secs_f64();
+    }
+    figures.insert("traces_per_second", rate(traces, seconds));
+
+    let (before, after) = numbers.split_at(traces / 2);
+    figures.insert("feedback_per_second", rate_all(store, before).await?);
+    let mut seconds = 0.0;
+    let mut at = start();
+    // The ids' order is the one in which traces are judged.
+    let mut order: Vec<usize> = numbers.clone();
+    order.sort_by_cached_key(|number| trace_id(*number));
+    for eval in 0..evals {
+        store
+            .add_version(&NewVersion {
+                eval_id: eval_id(eval),
+                code: "…".to_owned(),
+                code_hash: "0123456789ab".to_owned(),
+                guest_hash: "0123456789ab".to_owned(),
+                note: None,
+                created_at: start(),
+            })
+            .await?;
+        for some in order.chunks(ROWS_AT_ONCE) {
+            let made: Vec<StoredExecution> = some
+                .iter()
+                .map(|number| {
+                    at += SignedDuration::from_millis(1);
+                    execution(eval, *number, &hashes[*number], at)
+                })
+                .collect();
+            let clock = Instant::now();
+            store.put_executions(&made).await?;
+            seconds += clock.elapsed().as_secs_f64();
+        }
+    }
+    figures.insert("executions_per_second", rate(traces * evals, seconds));
+    figures.insert("feedback_on_judged_per_second", rate_all(store, after).await?);
+    Ok(figures)
+}
+
+async fn rate_all(store: &Store, numbers: &[usize]) -> Fallible<Value> {
+    let mut seconds = 0.0;
+    for some in numbers.chunks(ROWS_AT_ONCE) {
+        let said: Vec<Feedback> = some.iter().map(|number| feedback(*number)).collect();
+        let clock = Instant::now();
+        store.add_feedback(&said).await?;
+        seconds += clock.elapsed().as_secs_f64();
+    }
+    Ok(rate(numbers.len(), seconds))
+}
+
+/// Asks the same thing again and again and notes the middle and the longest time, in milliseconds.
+macro_rules! ask {
+    ($figures:ident, $name:literal, $question:expr) => {{
+        let mut times = Vec::with_capacity(TIMES);
+        for turn in 0..TIMES {
+            let _ = turn;
+            let clock = Instant::now();
+            $question;
+            times.push(clock.elapsed().as_secs_f64() * 1000.0);
+        }
+        times.sort_by(f64::total_cmp);
+        $figures.insert($name.to_owned(), json!({ "median": times[TIMES / 2], "longest": times[TIMES - 1] }));
+    }};
+}
+
+async fn questions(store: &Store, traces: usize) -> Fallible<Value> {
+    let mut figures = serde_json::Map::new();
+    let newest = |eval: Option<&str>| ContradictionFilter {
+        eval_id: eval.map(str::to_owned),
+        limit: Some(50),
+        ..ContradictionFilter::default()
+    };
+    let (all, few) = (newest(None), newest(Some(RIGHT)));
+    if store.contradictions(&few).await?.len() != 3 || store.contradictions(&all).await?.len() != 50 {
+        return Err("the store does not hold what was put into it".into());
+    }
+    ask!(figures, "contradictions, the newest 50", store.contradictions(&all).await?);
+    ask!(figures, "contradictions of an eval that has three", store.contradictions(&few).await?);
+    ask!(figures, "contradictions, how many", store.count_contradictions(&ContradictionFilter::default()).await?);
+    ask!(figures, "agreement of an eval", store.agreement("eval_number_1", 1).await?);
+    ask!(figures, "agreement of an eval by day", store.agreement_by_day("eval_number_1", 1).await?);
+    ask!(figures, "evals with their counts", store.evals().await?);
+    let mut number = 0;
+    ask!(figures, "a trace by its id", {
+        number = (number + 7919) % traces;
+        store.trace(&trace_id(number)).await?.ok_or("a trace is missing")?
+    });
+    let page = TraceFilter { limit: Some(50), ..TraceFilter::default() };
+    ask!(figures, "traces, the newest 50", store.list_traces(&page).await?);
+    Ok(Value::Object(figures))
+}
