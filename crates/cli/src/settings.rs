@@ -150,10 +150,7 @@ impl Settings {
             None => ConfigFile::default(),
         };
         let resolver = Resolver { root: &root, here };
-        let agent = match &args.agent {
-            Some(text) => read_flag("agent", text, HttpConfig::read, &mut redactor)?,
-            None => file.agent.clone().unwrap_or_default(),
-        };
+        let agent = agent_config(args, &file, &mut redactor)?;
         let agent_endpoints = agent_endpoints(args, &file, &resolver)?;
         for endpoint in &agent_endpoints {
             redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
@@ -171,9 +168,7 @@ impl Settings {
             model.providers.values_mut().for_each(|provider| provider.max_retries = None);
         }
         mask_provider_keys(&variables, &mut redactor);
-        let judge = ChatModelConfig::flag("judge", args.judge.as_deref(), &mut redactor)?;
-        let forge = ChatModelConfig::flag("forge", args.forge.as_deref(), &mut redactor)?;
-        let refine = ChatModelConfig::flag("refine", args.refine.as_deref(), &mut redactor)?;
+        let [judge, forge, refine] = chat_models(args, &mut redactor)?;
         printer.keep_secret(redactor.clone());
         Ok(Self {
             silence: silence_setting(args, &file, config_path, &mut redactor)?,
@@ -363,6 +358,22 @@ fn thresholds(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> 
         None => file.agreement.unwrap_or_default(),
     };
     Ok(limits.into())
+}
+
+/// Reads the models that flags name: that judges, that drafts, and that rewrites.
+fn chat_models(args: &ConfigArgs, redactor: &mut Redactor) -> Result<[Option<ChatModelConfig>; 3], Failure> {
+    Ok([
+        ChatModelConfig::flag("judge", args.judge.as_deref(), redactor)?,
+        ChatModelConfig::flag("forge", args.forge.as_deref(), redactor)?,
+        ChatModelConfig::flag("refine", args.refine.as_deref(), redactor)?,
+    ])
+}
+
+fn agent_config(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<HttpConfig, Failure> {
+    match &args.agent {
+        Some(text) => read_flag("agent", text, HttpConfig::read, redactor),
+        None => Ok(file.agent.clone().unwrap_or_default()),
+    }
 }
 
 fn eval_limits(args: &ConfigArgs, file: &ConfigFile, redactor: &mut Redactor) -> Result<LowerLimits, Failure> {

@@ -33,12 +33,11 @@ pub fn code_diff_text(before: &str, now: &str, settings: ConsoleSettings) -> Str
             out.push_str(&settings.palette.dim(settings.symbols.ellipsis));
             out.push('\n');
         }
-        let shown = match line {
-            Line::Same(text) => format!("  {}", harmless(text)),
+        out.push_str(&match line {
+            Line::Same(text) => format!("  {}", harmless(text)).trim_end().to_owned(),
             Line::Gone(text) => settings.palette.bad(format!("- {}", harmless(text))),
             Line::New(text) => settings.palette.good(format!("+ {}", harmless(text))),
-        };
-        out.push_str(&shown);
+        });
         out.push('\n');
     }
     if out.is_empty() { "nothing changed\n".to_owned() } else { out }
@@ -111,7 +110,15 @@ mod tests {
     fn changes_are_marked() {
         let before = "import re\n\n\ndef helper():\n    pass\n\n\ndef eval_x(trace):\n    return True, 'a'\n";
         let now = "import re\n\n\ndef helper():\n    pass\n\n\ndef eval_x(trace):\n    said = 1\n    return False, '\u{1b}[31m'\n";
-        assert_snapshot!(text(before, now), @"");
+        assert_snapshot!(text(before, now), @"
+        ...
+
+
+          def eval_x(trace):
+        -     return True, 'a'
+        +     said = 1
+        +     return False, '?[31m'
+        ");
         assert_eq!(text(before, before), "nothing changed\n");
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::trace_filter::RatingName;
 use super::{ConfigArgs, OutputFormat};
 
 #[derive(Debug, Args)]
@@ -23,9 +24,16 @@ pub(crate) struct ForgeArgs {
     /// The model that drafts, in place of that of 'forge' in karat.json
     #[arg(long, value_name = "KIND:MODEL")]
     pub(crate) model: Option<String>,
-    /// Draft from the real messages of these traces, as JSON lines; - is stdin (repeatable)
+    /// Draft from the real messages of these traces, as JSON lines; - is stdin (repeatable) [default with --drafter
+    /// traces: the traces in the store]
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) traces: Vec<PathBuf>,
+    /// With --drafter traces and no --traces: traces of the store that began then or later, as 'karat trace list' takes it
+    #[arg(long, value_name = "TIME", conflicts_with = "traces")]
+    pub(crate) since: Option<String>,
+    /// With --drafter traces and no --traces: traces of the store that people together find so
+    #[arg(long, value_name = "RATING", conflicts_with = "traces")]
+    pub(crate) rating: Option<RatingName>,
     /// Show how many cases there should be, and draft nothing
     #[arg(long, conflicts_with_all = ["dry_run", "approve_all", "resume", "restart"])]
     pub(crate) plan: bool,
@@ -81,6 +89,6 @@ pub(crate) enum DrafterName {
     Template,
     /// A model
     Model,
-    /// Real messages, from traces
+    /// Real messages, from traces: of files, or of the store
     Traces,
 }

@@ -27,8 +27,13 @@ impl Person {
     }
 
     pub(crate) fn with(project: &TempProject, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::saying(project, &[&["forge"], arguments].concat(), variables)
+    }
+
+    /// Lets the program run with all of these words.
+    pub(crate) fn saying(project: &TempProject, words: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
-        command.arg("forge").args(arguments).current_dir(project.path());
+        command.args(words).current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env_remove("VISUAL");
         command.env("LC_ALL", "C.UTF-8").envs(variables.iter().copied());
         let session = rexpect::session::spawn_command(command, Some(PATIENCE_MS)).expect("a terminal");

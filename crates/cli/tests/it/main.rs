@@ -34,6 +34,7 @@ mod forge_model;
 #[cfg(unix)]
 mod forge_model_terminal;
 mod forge_terminal;
+mod from_trace;
 mod generated;
 mod hostile;
 mod init;
@@ -44,6 +45,7 @@ mod matrix;
 mod model;
 mod overlap;
 mod recordings;
+mod refine;
 mod regress;
 mod regress_guard;
 #[cfg(target_os = "linux")]

@@ -44,6 +44,6 @@ mod tests {
     fn the_side_is_the_same_for_ever() {
         let sides: String =
             (0..24).map(|trace| if is_held_out("eval_tone", &trace.to_string(), 0.4) { 'h' } else { 't' }).collect();
-        insta::assert_snapshot!(sides, @"");
+        insta::assert_snapshot!(sides, @"tttttthtthtttththhhhhtht");
     }
 }

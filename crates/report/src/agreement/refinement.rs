@@ -83,7 +83,9 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
         changes.worse,
         probability(changes.p_value)
     );
+    let lost = changes.count(Change::Lost);
     let told = match changes.direction {
+        _ if lost > 0 => palette.bad(format!("{told}, {lost} lost to errors")),
         Direction::Better => palette.good(format!("{told}: better")),
         Direction::Worse => palette.bad(format!("{told}: worse")),
         Direction::Unclear if changes.changed.is_empty() => "held out: no verdict changed".to_owned(),
@@ -158,6 +160,35 @@ mod tests {
         let settings = ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
         let text = refinement_text(&refinement(), settings);
         assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 80), "{text}");
-        assert_snapshot!(text, @"");
+        assert_snapshot!(text, @r"
+        eval_refund version 2, rewritten by openai:test-model
+          20 rated traces to train on, 10 positive and 10 negative
+          20 rated traces held out, 10 positive and 10 negative
+
+          code   part     accuracy                 kappa                    wrong errors
+          today  training  0.550  [0.342, 0.742]    0.100  [-0.334, 0.534]      9      0
+                 held out  0.550  [0.342, 0.742]    0.100  [-0.334, 0.534]      9      0
+          1      training  0.950  [0.764, 0.991]    0.900  [0.710, 1.000]       1      0
+                 held out  0.950  [0.764, 0.991]    0.900  [0.710, 1.000]       1      0
+          2      training  0.500  [0.290, 0.710]    0.000  [-0.459, 0.459]      9      2
+                 held out  0.500  [0.290, 0.710]    0.000  [-0.459, 0.459]      9      2
+
+         1  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
+            held out: 8 better, 0 worse than today (p = 0.008): better
+              better  trace-1  passed -> failed, negative
+              better  trace-2  failed -> passed, positive
+              better  trace-3  passed -> failed, negative
+              better  trace-4  failed -> passed, positive
+              better  trace-5  passed -> failed, negative
+              and 3 more (--format json has them)
+
+         2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
+            held out: 0 better, 0 worse than today (p = 1.000), 2 lost to errors
+              lost    trace-18  passed -> errored, positive
+              lost    trace-19  failed -> errored, negative
+
+        1 function of the model cannot be run
+          import of 'os'
+        ");
     }
 }

@@ -1,15 +1,15 @@
 //! Who drafts, and the asking of them.
 
-use std::io::BufRead as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_forge::session::{Entry, Session};
-use karat_forge::{Draft, Drafter, ModelDrafter, Request, Revision, Slot, TemplateDrafter, TraceDrafter, TraceReader};
+use karat_forge::{Draft, Drafter, ModelDrafter, Request, Revision, Slot, TemplateDrafter};
 
 use super::Forge;
 use super::material::Material;
+use super::reading::ReadTraces;
 use crate::args::{DrafterName, ForgeArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -18,11 +18,8 @@ use crate::model::{Models, is_model};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
-/// How many things about traces are told one by one.
-const MOST_TOLD: usize = 5;
-
 /// Chooses who drafts, and says so.
-pub(super) fn choose(
+pub(super) async fn choose(
     args: &ForgeArgs,
     material: &Material,
     environment: &Environment,
@@ -31,9 +28,6 @@ pub(super) fn choose(
 ) -> Result<Arc<dyn Drafter>, Failure> {
     let has_model = args.model.is_some() || settings.forge.is_some();
     let name = match args.drafter {
-        Some(DrafterName::Traces) if args.traces.is_empty() => {
-            return Err(Failure::invalid("there are no traces to draft from").hint("name a file: --traces FILE.jsonl"));
-        }
         Some(name) => name,
         None if !args.traces.is_empty() => DrafterName::Traces,
         None if has_model => DrafterName::Model,
@@ -41,6 +35,9 @@ pub(super) fn choose(
     };
     if name != DrafterName::Traces && !args.traces.is_empty() {
         return Err(Failure::invalid("--traces is for the drafter 'traces'").hint("leave --drafter out"));
+    }
+    if name != DrafterName::Traces && (args.since.is_some() || args.rating.is_some()) {
+        return Err(Failure::invalid("--since and --rating are for traces of the store").hint("give --drafter traces"));
     }
     let template = || Arc::new(TemplateDrafter) as Arc<dyn Drafter>;
     let (drafter, how) = match name {
@@ -55,7 +52,13 @@ pub(super) fn choose(
         DrafterName::Traces => {
             // What no trace fills is drafted as it would be without traces.
             let rest = if has_model { model_drafter(args, settings, printer)? } else { template() };
-            let mut drafter = read_traces(args, material, environment, rest, printer)?;
+            let tool = &material.brief.tool.name;
+            let read = if args.traces.is_empty() {
+                ReadTraces::of_store(tool, args, settings).await?
+            } else {
+                ReadTraces::of_files(tool, &args.traces, environment)?
+            };
+            let mut drafter = read.into_drafter(tool, rest, printer);
             if settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, settings)) {
                 drafter = drafter.with_stubs();
             }
@@ -129,43 +132,6 @@ fn model_drafter(args: &ForgeArgs, settings: &mut Settings, printer: &Printer) -
     let mut models = Models::new(settings, false);
     let model = make_drafter_model(args.model.as_deref(), &mut models, settings, printer)?;
     Ok(Arc::new(ModelDrafter::new(model)))
-}
-
-/// Reads all traces, and says what was not used of them.
-fn read_traces(
-    args: &ForgeArgs,
-    material: &Material,
-    environment: &Environment,
-    rest: Arc<dyn Drafter>,
-    printer: &Printer,
-) -> Result<TraceDrafter, Failure> {
-    let mut reader = TraceReader::new(&material.brief.tool.name);
-    let mut number = 0;
-    for path in &args.traces {
-        let shown = path.display();
-        let fail = |error: std::io::Error| Failure::invalid(format!("cannot read the traces {shown}: {error}"));
-        let file: Box<dyn std::io::Read> = if path.as_os_str() == "-" {
-            Box::new(std::io::stdin())
-        } else {
-            Box::new(std::fs::File::open(environment.current_dir.join(path)).map_err(fail)?)
-        };
-        for line in std::io::BufReader::new(file).split(b'\n') {
-            number += 1;
-            reader.line(number, &line.map_err(fail)?);
-        }
-    }
-    let (drafter, report) = reader.finish(rest);
-    for refused in report.refused.iter().take(MOST_TOLD) {
-        printer.warn(&format!("line {} of the traces is passed over: {}", refused.number, refused.why));
-    }
-    for left_out in report.left_out.iter().take(MOST_TOLD) {
-        printer.note(&format!("trace {} is not used: {}", left_out.id, left_out.why));
-    }
-    printer.note(&format!(
-        "{} of {} traces call {}; {} different messages are of use",
-        report.calling, report.lines, material.brief.tool.name, report.usable
-    ));
-    Ok(drafter)
 }
 
 /// Shows that a model is at work, where somebody is there to see it.

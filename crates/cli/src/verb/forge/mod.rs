@@ -5,6 +5,7 @@ mod drafting;
 mod editor;
 mod kept;
 mod material;
+mod reading;
 mod report;
 mod scripted;
 mod verify;
@@ -89,7 +90,7 @@ pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Prin
         if mode == Mode::Plan {
             return Ok((material, None, None));
         }
-        let drafter = drafting::choose(args, &material, environment, &mut settings, printer)?;
+        let drafter = drafting::choose(args, &material, environment, &mut settings, printer).await?;
         let verifier = if args.verify { Some(Verifier::new(&mut settings, printer).await?) } else { None };
         Ok((material, Some(drafter), verifier))
     };

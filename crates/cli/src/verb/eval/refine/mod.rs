@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use karat_core::agreement::{Candidate, PartAgreement, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank};
 use karat_core::exit::ExitStatus;
+use karat_core::rubric::total_usage;
 use karat_core::stored::EvalVersion;
 use karat_forge::refine::{Example, Proposed, Rewriting, Rewritten, Tried, rewrite};
 use karat_report::{counted, refinement_text};
@@ -35,7 +36,6 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
     // Who names no model is told so before anything is judged.
     let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
-    let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
     let runtime = runtime_that_ends()?;
     let preparing = async {
         let store = open_store(&settings).await?;
@@ -46,6 +46,7 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     };
     let (store, version, parted) = runtime.block_on(preparing)?;
     parted.verify(&version.eval_id)?;
+    let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
     let today = super::stored::validated(&version)?;
     let court = Court::open(&settings, environment, printer)?;
     let today = court.judge(&[Arc::new(today)], &parted)?.into_iter().flatten().collect();
@@ -87,10 +88,9 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
         refining.refused.extend(refused);
         refining.measure(candidates, &court)?;
     }
-    if let Some(usage) = karat_core::rubric::total_usage(usages.iter().map(Option::as_ref)) {
-        if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
-            printer.note(&format!("the model read {read} and wrote {written} tokens"));
-        }
+    let usage = total_usage(usages.iter().map(Option::as_ref)).unwrap_or_default();
+    if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
+        printer.note(&format!("the model read {read} and wrote {written} tokens"));
     }
     let mut refinement = refining.into_refinement(&identity);
     if refinement.candidates.is_empty() {

@@ -1,0 +1,176 @@
+//! Cases made of stored traces: `karat regress add --from-trace`, and `karat forge --drafter traces`.
+
+use jiff::Timestamp;
+use karat_core::feedback::Rating;
+use karat_core::port::TraceStore;
+use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_testkit::project::{Output, TempProject};
+use serde_json::{Value, json};
+
+use crate::eval_stored::{store_of, with_store};
+use crate::forge::forge_project;
+use crate::stored::ProjectStore;
+use crate::support::project;
+
+const FILE: &str = "evals/get-weather.regression.json";
+
+fn put(project: &TempProject, source: &str, document: &Value) {
+    let (id, text) = (document["trace_id"].as_str().unwrap(), document.to_string());
+    let trace = NewTrace {
+        head: TraceHead::of(id, document, &text),
+        source: source.to_owned(),
+        raw: text.clone().into_bytes(),
+        document: text,
+        expected: Expected::Anything,
+    };
+    with_store(&store_of(project), async |store| store.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap());
+}
+
+fn step(message: Option<&str>, response: &str, tools: &[&str]) -> Value {
+    let messages = message.map(|text| json!({"role": "user", "content": text}));
+    let call =
+        |name: &&str| json!({"name": name, "arguments": {"city": "Paris"}, "result": {"celsius": 21}, "error": null});
+    let calls: Vec<Value> = tools.iter().map(call).collect();
+    let messages: Vec<Value> = messages.into_iter().collect();
+    let input = json!({"message": message, "messages": messages});
+    json!({"input": input, "output": {"response": response}, "tool_calls": calls, "error": null})
+}
+
+/// A project with a trace of two turns.
+fn with_trace() -> TempProject {
+    let tools = json!([
+        {"name": "get_weather", "description": "Fetches the weather."},
+        {"name": "get_forecast", "description": "Fetches the forecast."},
+    ]);
+    let project = project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools);
+    let steps = [
+        step(Some("Weather in Paris?"), "", &["get_weather"]),
+        step(None, "It rains, says {\"celsius\": 21}", &[]),
+        step(Some("And tomorrow? Write to jo@example.org"), "Sun", &["get_forecast", "get_weather"]),
+    ];
+    put(&project, "langfuse", &json!({"trace_id": "4bf92f3577b34da6", "steps": steps}));
+    project
+}
+
+fn add(project: &TempProject, more: &[&str]) -> Output {
+    project.run(["regress", "add"].into_iter().chain(more.iter().copied()))
+}
+
+#[test]
+fn a_trace_becomes_a_case_once() {
+    let project = with_trace();
+    ProjectStore::open(&project).feedback("ada", "4bf92f3577b34da6", Rating::Negative, Some("answered with raw JSON"));
+    let words = ["--from-trace", "4bf9", "--response-not-contains", "{\""];
+    insta::assert_snapshot!(add(&project, &words).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-weather-001 to evals/get-weather.regression.json, a new file
+    ----- stderr -----
+    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
+    ");
+    let case = &project.read_json(FILE)["cases"][0];
+    let expected = json!({
+        "id": "rg-get-weather-001",
+        "description": "regression — answered with raw JSON",
+        "difficulty": "regression",
+        "createdAt": case["createdAt"],
+        "bugRef": "trace 4bf92f3577b34da6",
+        "input": {"message": "Weather in Paris?"},
+        "expect": {"responseNotContains": ["{\""]},
+    });
+    assert_eq!(*case, expected);
+    let before = project.read(FILE);
+    insta::assert_snapshot!(add(&project, &words).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    rg-get-weather-001 in evals/get-weather.regression.json was made of trace 4bf92f3577b34da6 before
+    ----- stderr -----
+    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
+    nothing was written: a regression case is never edited; TOOL and --message make another one
+    ");
+    let again = add(&project, &["--from-trace", "4bf9", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"]);
+    let report: Value = serde_json::from_str(&again.stdout).expect("a report");
+    assert_eq!((&report["written"], &report["cases"][0]["id"]), (&json!(false), &json!("rg-get-weather-001")));
+    assert_eq!(project.read(FILE), before);
+    assert_eq!(project.run(["check"]).code, Some(0));
+}
+
+#[test]
+fn another_step_is_another_case() {
+    let project = with_trace();
+    assert_eq!(add(&project, &["--from-trace", "4bf9", "--no-tool-errors"]).code, Some(0));
+    let words =
+        ["get_forecast", "--from-trace", "4bf9", "--step", "3", "--bug-ref", "#7", "--tools-called", "get_forecast"];
+    let output = add(&project, &words);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added rg-get-forecast-001 to evals/get-forecast.regression.json, a new file
+    ----- stderr -----
+    warning: the message leans on what was said before, and a case sends one message: reword it with --message
+    warning: the message is a real one and holds an e-mail address: replace it with --message unless it may be kept
+    ");
+    let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
+    assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");
+    assert_eq!(case["description"], "regression — called get_forecast, get_weather, and answered: Sun");
+    let again = add(&project, &words);
+    assert!(again.stdout.contains("before") && again.code == Some(0), "{}", again.both());
+}
+
+#[test]
+fn what_is_wrong_is_said_with_a_way_out() {
+    let project = with_trace();
+    put(&project, "karat", &json!({"trace_id": "silent", "steps": [step(None, "Hello!", &[])]}));
+    put(&project, "karat", &json!({"trace_id": "shapeless", "steps": "none"}));
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["--from-trace", "zzz", "--no-tool-errors"], 2, "'karat trace list' shows the traces"),
+        (&["--from-trace", "4bf9"], 2, "the case expects nothing that an answer could fail"),
+        (&["--from-trace", "4bf9", "--step", "9", "--no-tool-errors"], 2, "users' turns are the steps 1 to 3"),
+        (
+            &["--from-trace", "4bf9", "--step", "3", "--no-tool-errors"],
+            2,
+            "several tools were called: get_forecast, get_weather",
+        ),
+        (&["--from-trace", "silent", "--no-tool-errors"], 2, "holds no message of a user"),
+        (&["--from-trace", "shapeless", "--no-tool-errors"], 2, "the trace has no list 'steps'"),
+        (&["get_wether", "--from-trace", "4bf9", "--no-tool-errors"], 2, "did you mean 'get_weather'?"),
+        (
+            &["--from-trace", "4bf9", "--from-run", "latest", "--case", "x", "--no-tool-errors"],
+            2,
+            "cannot be used with",
+        ),
+    ];
+    for (words, code, told) in cases {
+        let output = add(&project, words);
+        assert_eq!(output.code, Some(code), "{words:?}: {}", output.both());
+        assert!(output.both().contains(told), "{words:?}: {}", output.both());
+    }
+    assert!(!project.path().join("evals").exists());
+}
+
+#[test]
+fn cases_are_drafted_from_the_store() {
+    let project = forge_project(3);
+    let forge = |more: &[&str]| {
+        let words = ["forge", "get_weather", "--dry-run", "--tier", "golden", "--drafter", "traces"];
+        project.run(words.into_iter().chain(more.iter().copied()))
+    };
+    assert_eq!(forge(&[]).code, Some(2));
+    assert!(!project.path().join(".karat/karat.db").exists());
+    let steps = |message: &str| {
+        json!([step(Some(message), "", &["get_weather"]), step(None, "21 degrees, north-west wind", &[])])
+    };
+    put(&project, "otlp", &json!({"trace_id": "real", "steps": steps("Do I need a coat in Lisbon?")}));
+    put(&project, "run", &json!({"trace_id": "of-a-run", "steps": steps("Is it windy up in Aberdeen?")}));
+    let output = forge(&[]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("Do I need a coat in Lisbon?"), "{}", output.both());
+    assert!(!output.stdout.contains("Aberdeen"), "{}", output.both());
+    assert!(output.stderr.contains("1 of 1 traces call get_weather"), "{}", output.stderr);
+    let narrow = forge(&["--rating", "positive"]);
+    assert!(narrow.stderr.contains("leave --since and --rating out"), "{}", narrow.both());
+    ProjectStore::open(&project).feedback("ada", "real", Rating::Positive, None);
+    assert_eq!(forge(&["--rating", "positive"]).code, Some(0));
+    let other = project.run(["forge", "get_weather", "--dry-run", "--drafter", "template", "--since", "7d"]);
+    assert!(other.both().contains("give --drafter traces"), "{}", other.both());
+}

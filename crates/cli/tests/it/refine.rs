@@ -1,0 +1,304 @@
+//! `karat eval refine` with a model behind a real HTTP server, and a person at a real terminal.
+
+use karat_core::feedback::Rating;
+use karat_forge::refine::is_held_out;
+use karat_testkit::project::{Output, TempProject};
+use karat_testkit::server::ScriptedServer;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::eval_stored::{store_of, with_store};
+use crate::stored::ProjectStore;
+use crate::support::prepared;
+
+const TODAY: &str = "def eval_tone(trace):\n    return True, 'always'\n";
+const GOOD: &str = "def eval_tone(trace):\n    said = trace['steps'][0]['input']['message']\n    return 'polite' in said, f'said {said!r}'\n";
+const BREAKS: &str = "def eval_tone(trace):\n    return trace['nothing'], 'x'\n";
+const INVALID: &str = "import os\n\n\ndef eval_tone(trace):\n    return True, os.name\n";
+
+fn trace_id(number: usize) -> String {
+    format!("t-{number:02}")
+}
+
+/// Returns a text that stands in this trace alone.
+fn mark(number: usize) -> String {
+    format!("mark-{number:02}-end")
+}
+
+/// Makes a project with an eval that passes all, and traces of which people find every second rude.
+fn rated(count: usize) -> TempProject {
+    let project = prepared();
+    let store = ProjectStore::open(&project);
+    store.version("eval_tone", TODAY);
+    for number in 0..count {
+        let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
+        store.trace(&trace_id(number), &format!("{word} {}", mark(number)), "2026-11-10");
+        store.feedback("ada", &trace_id(number), rating, Some(&format!("noted {}", mark(number))));
+    }
+    project
+}
+
+fn candidates(codes: &[&str]) -> Value {
+    let all: Vec<Value> = codes.iter().map(|code| json!({"code": code, "why": "goes by the tone"})).collect();
+    json!({"structured": {"candidates": all}, "usage": [900, 400]})
+}
+
+fn asking(project: TempProject, server: &ScriptedServer) -> TempProject {
+    project.env("OPENAI_BASE_URL", format!("{}/v1", server.base())).env("OPENAI_API_KEY", "sk-test-0123456789")
+}
+
+fn refine(project: &TempProject, more: &[&str]) -> Output {
+    let words = ["eval", "refine", "tone", "--model", "openai:test-model"];
+    project.run(words.into_iter().chain(more.iter().copied()))
+}
+
+/// Returns the versions of the eval: their code, and why there are.
+fn versions(project: &TempProject) -> Vec<(String, Option<String>)> {
+    use karat_core::port::EvalStore as _;
+    let all = with_store(&store_of(project), async |store| store.versions("eval_tone").await.unwrap());
+    all.into_iter().map(|version| (version.code, version.note)).collect()
+}
+
+/// Asserts that the model was told of the training part, and of nothing else.
+#[track_caller]
+fn assert_held_out(told: &str, count: usize) {
+    let (mut trained, mut kept) = (0, 0);
+    for number in 0..count {
+        let is_told = told.contains(&mark(number)) || told.contains(&format!("\\\"{}\\\"", trace_id(number)));
+        if is_held_out("eval_tone", &trace_id(number), 0.4) {
+            assert!(!is_told, "the model was told of trace {number}");
+            kept += 1;
+        } else {
+            trained += usize::from(is_told);
+        }
+    }
+    assert!(trained >= 12 && kept >= 10, "{trained} told of, {kept} held out");
+}
+
+#[test]
+fn candidates_stand_beside_today_and_nothing_is_adopted() {
+    let script = json!({"*": {"queue": [candidates(&[INVALID, BREAKS]), candidates(&[GOOD])]}});
+    let server = ScriptedServer::start(script);
+    let project = asking(rated(60), &server);
+    let output = refine(&project, &["--candidates", "2"]);
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    eval_tone version 1, rewritten by openai:test-model
+      41 rated traces to train on, 20 positive and 21 negative
+      19 rated traces held out, 10 positive and 9 negative
+
+      code   part     accuracy                 kappa                    wrong errors
+      today  training  0.488  [0.343, 0.635]    0.000  [0.000, 0.000]      21      0
+             held out  0.526  [0.317, 0.727]    0.000  [0.000, 0.000]       9      0
+      1      training  1.000  [0.914, 1.000]    1.000  [1.000, 1.000]       0      0
+             held out  1.000  [0.832, 1.000]    1.000  [1.000, 1.000]       0      0
+      2      training      —                        —                       0     41
+             held out      —                        —                       0     19
+
+     1  goes by the tone
+        held out: 9 better, 0 worse than today (p = 0.004): better
+          better  t-01  passed → failed, negative
+          better  t-05  passed → failed, negative
+          better  t-09  passed → failed, negative
+          better  t-25  passed → failed, negative
+          better  t-33  passed → failed, negative
+          and 4 more (--format json has them)
+        .karat/refine/eval_tone/candidate_1.py
+
+     2  goes by the tone
+        held out: 0 better, 0 worse than today (p = 1.000), 19 lost to errors
+          lost    t-01  passed → errored, negative
+          lost    t-05  passed → errored, negative
+          lost    t-08  passed → errored, positive
+          lost    t-09  passed → errored, negative
+          lost    t-25  passed → errored, negative
+          and 14 more (--format json has them)
+        .karat/refine/eval_tone/candidate_2.py
+    ----- stderr -----
+    warning: the price of openai:test-model is not known, so its cost is left out ('prices' can say it)
+    the code and 20 traces with what people said of them go to openai:test-model
+    the model read 1800 and wrote 800 tokens
+    nothing was adopted: 'karat eval add .karat/refine/eval_tone/candidate_1.py' makes it a version
+    ");
+    assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
+    assert_eq!(versions(&project), [(TODAY.to_owned(), None)]);
+    let bodies = server.bodies();
+    assert_eq!((bodies.len(), server.refusals()), (2, Vec::new()));
+    for body in &bodies {
+        assert_held_out(&body.to_string(), 60);
+    }
+    assert!(bodies[1].to_string().contains("import of 'os' is not allowed"), "{}", bodies[1]);
+    // What was written can be added as it is.
+    let added = project.run(["eval", "add", ".karat/refine/eval_tone/candidate_1.py"]);
+    assert_eq!((added.code, versions(&project).len()), (Some(0), 2), "{}", added.both());
+}
+
+fn no_json() -> Value {
+    json!({"rawStructured": "With pleasure! Here is your function."})
+}
+
+fn half_a_json() -> Value {
+    json!({"rawStructured": "{\"candidates\": [{\"code\": \"def ev"})
+}
+
+fn refusal() -> Value {
+    json!({"refusal": "I cannot help with that."})
+}
+
+fn busy() -> Value {
+    json!({"status": 429, "text": "slow down", "headers": {"retry-after": "0"}})
+}
+
+fn other_shape() -> Value {
+    json!({"structured": {"functions": []}})
+}
+
+fn invalid() -> Value {
+    candidates(&[INVALID])
+}
+
+fn unchanged() -> Value {
+    candidates(&[TODAY])
+}
+
+fn other_name() -> Value {
+    candidates(&["def eval_mood(trace):\n    return True, ''\n"])
+}
+
+#[rstest]
+#[case::no_json(no_json, "With pleasure!")]
+#[case::half_a_json(half_a_json, "candidates")]
+#[case::refusal(refusal, "I cannot help with that.")]
+#[case::busy(busy, "")]
+#[case::other_shape(other_shape, "'candidates', which is missing")]
+#[case::invalid(invalid, "import of 'os' is not allowed")]
+#[case::unchanged(unchanged, "it is the code of today")]
+#[case::other_name(other_name, "must be called eval_tone")]
+fn what_does_not_hold_goes_back_once(#[case] first: fn() -> Value, #[case] told: &str) {
+    let server = ScriptedServer::start(json!({"*": {"queue": [first(), candidates(&[GOOD])]}}));
+    let project = asking(rated(60), &server);
+    let output = refine(&project, &["--candidates", "1", "--format", "json", "--out", "ideas"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
+    let candidate = &report["candidates"][0];
+    assert_eq!((candidate["code"].as_str(), candidate["file"].as_str()), (Some(GOOD), Some("ideas/candidate_1.py")));
+    assert_eq!(candidate["agreement"]["held_out"]["accuracy"]["value"], 1.0);
+    assert_eq!(candidate["held_out_changes"]["direction"], "better");
+    assert_eq!(report["adopted"], Value::Null);
+    assert_eq!(server.request_count(), 2);
+    assert!(server.bodies()[1].to_string().contains(told), "{}", server.bodies()[1]);
+    assert_eq!(versions(&project).len(), 1);
+}
+
+#[rstest]
+#[case::refusal(refusal, "I cannot help with that.")]
+#[case::invalid(invalid, "import of 'os' is not allowed")]
+#[case::busy(busy, "429")]
+fn a_model_that_writes_nothing_is_an_error(#[case] answer: fn() -> Value, #[case] told: &str) {
+    let server = ScriptedServer::start(json!({"*": answer()}));
+    let project = asking(rated(60), &server);
+    let output = refine(&project, &["--candidates", "1"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.both().contains(told), "{}", output.both());
+    assert_eq!(versions(&project).len(), 1);
+    assert!(!project.path().join(".karat/refine").exists());
+}
+
+#[test]
+fn a_later_round_is_told_what_was_tried() {
+    let server = ScriptedServer::start(json!({"*": {"queue": [candidates(&[BREAKS]), candidates(&[GOOD])]}}));
+    let project = asking(rated(60), &server);
+    let output = refine(&project, &["--candidates", "1", "--rounds", "2", "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
+    let codes: Vec<&str> =
+        report["candidates"].as_array().unwrap().iter().filter_map(|one| one["code"].as_str()).collect();
+    assert_eq!(codes, [GOOD, BREAKS]);
+    let second = server.bodies()[1].to_string();
+    assert!(second.contains("tried") && second.contains("trace['nothing']"), "{second}");
+    assert_held_out(&second, 60);
+}
+
+#[test]
+fn too_few_ratings_are_said() {
+    let output = refine(&rated(12), &[]);
+    assert_eq!(output.code, Some(4), "{}", output.both());
+    assert!(output.stderr.contains("of at least 10 rated traces are to train on"), "{}", output.stderr);
+    assert!(output.stderr.contains("of at least 10 rated traces are held out"), "{}", output.stderr);
+    assert!(output.stderr.contains("'karat review'"), "{}", output.stderr);
+}
+
+#[test]
+fn what_is_missing_is_said_with_a_way_out() {
+    let project = rated(60);
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["eval", "refine", "tone"], 2, "set 'refine' in karat.json"),
+        (&["eval", "refine", "tune", "--model", "openai:m"], 2, "did you mean 'eval_tone'?"),
+        (&["eval", "refine", "tone", "--model", "nobody:m"], 2, "'nobody:m' is no rewriter"),
+        (&["eval", "refine", "tone", "--hold-out", "1"], 2, "--hold-out must be between 0 and 1"),
+        (&["eval", "refine", "tone", "--candidates", "0"], 2, "--candidates must be from 1 to 20"),
+    ];
+    for (arguments, code, words) in cases {
+        let output = project.run(arguments.iter().copied());
+        assert_eq!(output.code, Some(code), "{}", output.both());
+        assert!(output.both().contains(words), "{}", output.both());
+    }
+}
+
+#[test]
+fn a_dry_run_asks_nobody() {
+    let project = rated(60);
+    let output = project.run(["eval", "refine", "tone", "--dry-run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let question: Value = serde_json::from_str(&output.stdout).expect("a question");
+    assert_eq!(question["document"]["eval"]["code"], TODAY);
+    assert_held_out(&output.stdout, 60);
+}
+
+#[cfg(unix)]
+mod at_the_terminal {
+    use super::*;
+    use crate::forge_terminal::Person;
+
+    fn person(project: &TempProject, server: &ScriptedServer) -> Person {
+        let base = format!("{}/v1", server.base());
+        let variables = [("OPENAI_BASE_URL", base.as_str()), ("OPENAI_API_KEY", "sk-test-0123456789")];
+        let words = ["eval", "refine", "tone", "--model", "openai:test-model", "--candidates", "1"];
+        Person::saying(project, &words, &variables)
+    }
+
+    #[test]
+    fn a_person_looks_and_adopts() {
+        let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
+        let project = rated(60);
+        let mut ada = person(&project, &server);
+        ada.reads("go to openai:test-model");
+        ada.reads("goes by the tone");
+        ada.reads("Adopt which?");
+        ada.types("");
+        ada.reads("a number (1)");
+        ada.reads("Adopt which?");
+        ada.types("d");
+        ada.reads("-     return True, 'always'");
+        ada.reads("+     said =");
+        ada.reads("Adopt which?");
+        ada.types("1");
+        ada.reads("adopted 1 as version 2 of eval_tone");
+        ada.leaves_with(0);
+        let note = "refined by openai:test-model, approved by Ada: goes by the tone";
+        assert_eq!(versions(&project), [(TODAY.to_owned(), None), (GOOD.to_owned(), Some(note.to_owned()))]);
+    }
+
+    #[test]
+    fn who_leaves_adopts_nothing() {
+        let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
+        let project = rated(60);
+        let mut ada = person(&project, &server);
+        ada.reads("Adopt which?");
+        ada.types("q");
+        ada.reads("nothing was adopted");
+        ada.leaves_with(0);
+        assert_eq!(versions(&project).len(), 1);
+        assert!(!project.path().join(".karat/refine").exists());
+    }
+}
