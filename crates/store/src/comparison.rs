@@ -71,6 +71,10 @@ async fn by_day(
     for mut row in database.rows(statement.bind(eval_id).bind(version)).await? {
         let day = row.text()?;
         let (verdict, rating, executions) = (row.text()?, row.text()?, row.number()?);
+        // What was said of a document that is no more agrees with nobody.
+        if verdict == "stale" {
+            continue;
+        }
         let counts = days.entry(day).or_default();
         let count = match (verdict.as_str(), rating.as_str()) {
             ("errored", _) => &mut counts.errored,
@@ -258,7 +262,7 @@ async fn verdict_pairs(
     let statement = Statement::new(
         "select b.trace_id, b.result, n.result, b.reason, n.reason, n.rating from eval_executions b \
          join eval_executions n on n.eval_id = b.eval_id and n.eval_version = ? and n.trace_id = b.trace_id \
-         where b.eval_id = ? and b.eval_version = ? order by b.trace_id",
+         and n.is_stale = 0 where b.eval_id = ? and b.eval_version = ? and b.is_stale = 0 order by b.trace_id",
     );
     let pair = |mut row: Row| {
         Ok(VerdictPair {

@@ -141,7 +141,10 @@ impl<'d> Desk<'d> {
             let document = serde_json::from_str(&trace.document).unwrap_or_default();
             let mut verdicts: Vec<StoredExecution> = Vec::new();
             if self.show_verdicts {
-                for execution in self.store.executions_of_trace(&trace_id).await.map_err(store_failure)? {
+                let mut executions = self.store.executions_of_trace(&trace_id).await.map_err(store_failure)?;
+                // What was said of another document is no help here.
+                executions.retain(|execution| execution.trace_hash == trace.head.hash);
+                for execution in executions {
                     // By name and version: the newest is the last of its name.
                     verdicts.pop_if(|before| before.eval_id == execution.eval_id);
                     verdicts.push(execution);

@@ -16,6 +16,7 @@ contract! {
     contradictions_are_listed_newest_first
     a_resolution_holds_for_its_verdict_and_rating
     versions_are_compared
+    a_verdict_of_what_a_trace_was_is_compared_no_more
     the_view_has_the_contracts_columns
 }
 
@@ -200,6 +201,37 @@ async fn versions_are_compared(Case { store, .. }: Case<'_>) {
     let seen: Vec<_> = pairs.iter().map(|pair| (pair.trace_id.as_str(), pair.before, pair.now, pair.rating)).collect();
     assert_eq!(seen, [("a", Some(true), Some(false), Some(Rating::Negative)), ("b", None, Some(true), None)]);
     assert_eq!(pairs[0].now_reason.as_deref(), Some("because it is false"));
+}
+
+async fn a_verdict_of_what_a_trace_was_is_compared_no_more(Case { store, place }: Case<'_>) {
+    prepare(store, &["a", "b"]).await;
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    for (version, id) in [(1, "a"), (2, "a"), (2, "b")] {
+        judge(store, "eval_x", version, id, Some(false)).await;
+    }
+    rate(store, "a", Rating::Positive, 1).await;
+    rate(store, "b", Rating::Positive, 1).await;
+    let view = async || place.rows("select trace_id from eval_comparison order by trace_id").await.concat();
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(view().await, [text("a"), text("b")]);
+    store.put_traces(&[trace("a", "another answer")], at(5)).await.expect("changed");
+    assert_eq!(view().await, [text("b")]);
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 b"]);
+    assert_eq!(store.agreement("eval_x", 2).await.expect("counts").executions(), 1);
+    assert_eq!(store.version_counts("eval_x").await.expect("counts").len(), 1, "version 1 said nothing that holds");
+    assert_eq!(store.verdict_pairs("eval_x", 1, 2).await.expect("pairs"), []);
+    let filter = karat_core::stored::TraceFilter::default();
+    let candidates = store.review_candidates("bob", Some("eval_x"), &filter).await.expect("candidates");
+    assert_eq!(candidates.iter().map(|one| one.trace_id.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(store.executions_of_trace("a").await.expect("executions").len(), 2, "it is still known");
+    // A rating makes no contradiction of it, and neither does a verdict that comes late.
+    rate(store, "a", Rating::Negative, 2).await;
+    judge(store, "eval_x", 2, "a", Some(true)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 b"]);
+    // The trace is again as it was when it was judged.
+    store.put_traces(&[trace("a", "x")], at(6)).await.expect("changed");
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a", "eval_x/2 b"]);
+    assert_eq!(view().await, [text("a"), text("b")]);
 }
 
 async fn the_view_has_the_contracts_columns(Case { store, place }: Case<'_>) {
