@@ -49,7 +49,9 @@ impl Database {
                 writer.begin_with("begin immediate").await.map(Transaction::Sqlite).map_err(failed)
             }
             Pools::Postgres(pool) => {
-                let mut transaction = Transaction::Postgres(pool.begin().await.map_err(failed)?);
+                // Each statement must see what others wrote before this one's turn came, whatever the server's default is.
+                let begun = pool.begin_with("begin isolation level read committed").await.map_err(failed)?;
+                let mut transaction = Transaction::Postgres(begun);
                 transaction.execute(Statement::new(lock("'traces'::regclass::oid"))).await?;
                 Ok(transaction)
             }
