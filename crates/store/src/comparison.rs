@@ -32,11 +32,11 @@ impl ComparisonStore for Store {
     fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, Vec<AgreementDay>> {
         Box::pin(async move {
             let days = by_day(&self.database, eval_id, version).await?;
+            // One strange day hides none of the others.
             let day = |(text, counts): (String, AgreementCounts)| {
-                let day: Date = text.parse().map_err(|_| strange(&format!("'{text}' where a day should be")))?;
-                Ok(AgreementDay { day, counts })
+                text.parse::<Date>().ok().map(|day| AgreementDay { day, counts })
             };
-            days.into_iter().map(day).collect()
+            Ok(days.into_iter().filter_map(day).collect())
         })
     }
 

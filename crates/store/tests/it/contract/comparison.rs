@@ -11,6 +11,7 @@ use crate::support::{at, document, execution, says, trace, trace_of, version};
 contract! {
     verdicts_are_counted_beside_ratings
     days_are_counted_apart
+    a_strange_day_hides_no_other
     contradictions_are_found
     only_the_newest_version_contradicts
     contradictions_are_listed_newest_first
@@ -88,6 +89,19 @@ async fn days_are_counted_apart(Case { store, .. }: Case<'_>) {
     let seen: Vec<_> = days.iter().map(|one| (one.counts.unrated, one.counts.passed_positive)).collect();
     assert_eq!(seen, [(1, 0), (1, 1), (1, 0)]);
     assert!(days.is_sorted_by_key(|one| one.day));
+}
+
+async fn a_strange_day_hides_no_other(Case { store, .. }: Case<'_>) {
+    store.add_version(&version("eval_x", "one")).await.expect("added");
+    let mut strange = trace("a", "x");
+    strange.head.started_at = Some("-000044-03-15T12:00:00Z".parse().expect("a time"));
+    let traces = [strange, trace("b", "x")];
+    store.put_traces(&traces, at(0)).await.expect("stored");
+    let executions = traces.each_ref().map(|trace| execution("eval_x", 1, trace, Some(true)));
+    store.put_executions(&executions).await.expect("stored");
+    let days = store.agreement_by_day("eval_x", 1).await.expect("days");
+    assert_eq!(days.iter().map(|one| one.counts.unrated).collect::<Vec<_>>(), [1]);
+    assert_eq!(store.agreement("eval_x", 1).await.expect("counts").unrated, 2);
 }
 
 async fn contradictions_are_found(Case { store, .. }: Case<'_>) {
