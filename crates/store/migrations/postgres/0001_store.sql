@@ -167,6 +167,10 @@ create index runs_newest on runs (started_at desc, run_id desc);
 create table run_cases (
     id bigint generated always as identity primary key,
     run_id text collate "C" not null references runs (run_id),
+    -- From 1, in the order of the run: one file may be asked of several agents, and two agents may have one name.
+    suite bigint not null,
+    -- From 1, in the order of the file.
+    place bigint not null,
     eval_file text collate "C" not null,
     tool_name text not null,
     tier text not null,
@@ -177,7 +181,8 @@ create table run_cases (
     error text,
     duration_ms bigint not null,
     trace_id text collate "C" references traces (trace_id),
-    unique (run_id, eval_file, agent, case_id, trial)
+    -- Numbers only: names may be longer than what an index can hold.
+    unique (run_id, suite, place, trial)
 );
 
 create function refuse_change() returns trigger language plpgsql as $$

@@ -234,6 +234,10 @@ create index runs_newest on runs (started_at desc, run_id desc);
 create table run_cases (
     id integer primary key,
     run_id text not null references runs (run_id),
+    -- From 1, in the order of the run: one file may be asked of several agents, and two agents may have one name.
+    suite integer not null,
+    -- From 1, in the order of the file.
+    place integer not null,
     eval_file text not null,
     tool_name text not null,
     tier text not null,
@@ -244,7 +248,8 @@ create table run_cases (
     error text,
     duration_ms integer not null,
     trace_id text references traces (trace_id),
-    unique (run_id, eval_file, agent, case_id, trial)
+    -- Numbers only: names may be longer than what an index can hold.
+    unique (run_id, suite, place, trial)
 ) strict;
 
 -- What evals say beside what people say; the newest version of each eval is meant, and each trace as it is now.
