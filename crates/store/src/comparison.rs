@@ -10,6 +10,7 @@ use karat_core::stored::{
 
 use crate::Store;
 use crate::database::{Database, Transaction};
+use crate::executions::{HASH_NOW, contradiction, holds, last_decision};
 use crate::failure::strange;
 use crate::row::Row;
 use crate::statement::Statement;
@@ -166,10 +167,10 @@ fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
          left join feedback f on f.id = (select o.id from feedback o where o.trace_id = e.trace_id \
          and o.rating = e.rating and not exists (select 1 from feedback n where n.trace_id = o.trace_id \
          and n.author = o.author and (n.created_at, n.id) > (o.created_at, o.id)) \
-         order by o.created_at desc, o.id desc limit 1) \
-         left join contradiction_resolutions r on r.id = (select max(l.id) from contradiction_resolutions l \
-         where l.eval_id = e.eval_id and l.trace_id = e.trace_id and l.result = e.result and l.rating = e.rating)",
+         order by o.created_at desc, o.id desc limit 1) ",
     );
+    let (last, holds) = (last_decision("e", "e.rating"), holds("r", "e"));
+    statement.push(&format!("left join contradiction_resolutions r on r.id = {last} and {holds}"));
     statement
 }
 
@@ -226,29 +227,26 @@ async fn resolve(
     check_name("an author's name", &resolution.author)?;
     let mut transaction = database.write().await?;
     let statement = Statement::new(
-        "select e.eval_version, e.result, e.rating from eval_executions e \
+        "select e.eval_version, e.trace_hash, e.result, e.rating from eval_executions e \
          join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version \
          where e.eval_id = ? and e.trace_id = ? and e.contradiction > 0",
     );
     let Some(mut row) = transaction.row(statement.bind(eval_id).bind(trace_id)).await? else {
         return Ok(false);
     };
-    let (version, result, rating) = (row.number()?, row.truth()?, row.rating()?);
+    let (version, hash, result, rating) = (row.number()?, row.text()?, row.truth()?, row.rating()?);
     let statement = Statement::new(
         "insert into contradiction_resolutions \
-         (eval_id, eval_version, trace_id, result, rating, resolution, note, author, resolved_at) \
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         (eval_id, eval_version, trace_id, trace_hash, result, rating, resolution, note, author, resolved_at) \
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
-    let statement = statement.bind(eval_id).bind(version).bind(trace_id).bind(result).bind(rating.name());
+    let statement = statement.bind(eval_id).bind(version).bind(trace_id).bind(hash).bind(result).bind(rating.name());
     let statement = statement.bind(resolution.kind.name()).bind(resolution.note.as_deref());
     transaction.execute(statement.bind(&resolution.author).bind(resolution.resolved_at)).await?;
-    // The same verdict of another version is the same contradiction.
-    let statement = Statement::new(
-        "update eval_executions set contradiction = 2 \
-         where eval_id = ? and trace_id = ? and result = ? and rating = ? and contradiction = 1",
-    );
-    let statement = statement.bind(eval_id).bind(trace_id).bind(result).bind(rating.name());
-    transaction.execute(statement).await?;
+    // The same verdict of another version may be decided by it too.
+    let state = contradiction("eval_executions", "eval_executions.rating", HASH_NOW);
+    let text = format!("update eval_executions set contradiction = {state} where eval_id = ? and trace_id = ?");
+    transaction.execute(Statement::new(text).bind(eval_id).bind(trace_id)).await?;
     transaction.commit().await?;
     Ok(true)
 }

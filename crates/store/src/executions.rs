@@ -26,15 +26,30 @@ fn staleness(execution: &str, hash_now: &str) -> String {
     format!("case when {execution}.trace_hash = {hash_now} then 0 else 1 end")
 }
 
+/// Returns SQL for the number of what was last decided about an execution's document, verdict and rating.
+pub(crate) fn last_decision(execution: &str, rating: &str) -> String {
+    format!(
+        "(select max(l.id) from contradiction_resolutions l where l.eval_id = {execution}.eval_id \
+         and l.trace_id = {execution}.trace_id and l.result = {execution}.result and l.rating = {rating} \
+         and l.trace_hash = {execution}.trace_hash)"
+    )
+}
+
+/// Returns SQL for whether a decision holds for an execution: that the eval is wrong is said of one version, and the next
+/// one has to show that it is not.
+pub(crate) fn holds(decision: &str, execution: &str) -> String {
+    format!("({decision}.resolution <> 'eval-wrong' or {decision}.eval_version = {execution}.eval_version)")
+}
+
 /// Returns SQL for the state of an execution: 0 where it is stale or verdict and rating do not contradict each other, 2
-/// where somebody has decided about this verdict and this rating, else 1.
+/// where what somebody last decided about it holds, else 1.
 pub(crate) fn contradiction(execution: &str, rating: &str, hash_now: &str) -> String {
+    let (last, holds) = (last_decision(execution, rating), holds("r", execution));
     format!(
         "case when {execution}.trace_hash <> {hash_now} then 0 \
          when ({execution}.result = 0 and {rating} = 'positive') \
          or ({execution}.result = 1 and {rating} = 'negative') \
-         then case when exists (select 1 from contradiction_resolutions r where r.eval_id = {execution}.eval_id \
-         and r.trace_id = {execution}.trace_id and r.result = {execution}.result and r.rating = {rating}) \
+         then case when exists (select 1 from contradiction_resolutions r where r.id = {last} and {holds}) \
          then 2 else 1 end else 0 end"
     )
 }

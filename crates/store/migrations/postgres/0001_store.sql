@@ -136,7 +136,8 @@ create table contradiction_resolutions (
     eval_id text collate "C" not null,
     eval_version bigint not null,
     trace_id text collate "C" not null references traces (trace_id),
-    -- The verdict and the rating that were decided about.
+    -- The document, the verdict and the rating that were decided about.
+    trace_hash text not null,
     result smallint not null check (result in (0, 1)),
     rating text collate "C" not null,
     resolution text not null check (resolution in ('eval-wrong', 'label-wrong', 'dismissed')),

@@ -203,7 +203,8 @@ create table contradiction_resolutions (
     eval_id text not null,
     eval_version integer not null,
     trace_id text not null references traces (trace_id),
-    -- The verdict and the rating that were decided about.
+    -- The document, the verdict and the rating that were decided about.
+    trace_hash text not null,
     result integer not null check (result in (0, 1)),
     rating text not null,
     resolution text not null check (resolution in ('eval-wrong', 'label-wrong', 'dismissed')),

@@ -70,7 +70,7 @@ struct Model {
     /// Each verdict, with what the trace said when it was judged.
     verdicts: BTreeMap<(usize, u64, usize), (Option<bool>, (u8, i64))>,
     said: Vec<(usize, Feedback)>,
-    resolved: Vec<(usize, usize, bool, Rating)>,
+    resolved: Vec<(usize, usize, (u8, i64), bool, Rating)>,
 }
 
 impl Model {
@@ -117,7 +117,8 @@ impl Model {
                 if let (Some(passed), Some(rating)) = (result, self.rating(trace))
                     && rating.contradicts(passed)
                 {
-                    let resolved = self.resolved.contains(&(*eval, trace, passed, rating));
+                    let about = (*eval, trace, self.traces[&trace], passed, rating);
+                    let resolved = self.resolved.contains(&about);
                     found.push((eval_id(*eval), trace_id(trace), resolved));
                 }
             }
@@ -188,7 +189,8 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
             if there {
                 let version = model.newest[&eval].0;
                 let passed = model.verdicts[&(eval, version, trace)].0.expect("a verdict");
-                model.resolved.push((eval, trace, passed, model.rating(trace).expect("a rating")));
+                let rating = model.rating(trace).expect("a rating");
+                model.resolved.push((eval, trace, model.traces[&trace], passed, rating));
             }
         }
     }

@@ -16,6 +16,8 @@ contract! {
     only_the_newest_version_contradicts
     contradictions_are_listed_newest_first
     a_resolution_holds_for_its_verdict_and_rating
+    a_wrong_eval_is_wrong_in_its_version
+    a_resolution_holds_for_the_document_it_was_about
     versions_are_compared
     a_verdict_of_what_a_trace_was_is_compared_no_more
     the_view_has_the_contracts_columns
@@ -165,15 +167,13 @@ async fn contradictions_are_listed_newest_first(Case { store, .. }: Case<'_>) {
     assert_eq!(open(store, of_none).await, [""; 0]);
 }
 
+fn decide(kind: ResolutionKind, seconds: i64) -> Resolution {
+    Resolution { kind, note: Some("looked twice".to_owned()), author: "ann".to_owned(), resolved_at: at(seconds) }
+}
+
 async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<'_>) {
     prepare(store, &["a"]).await;
     let all = ContradictionFilter { resolved: true, ..ContradictionFilter::default() };
-    let decide = |kind: ResolutionKind, seconds: i64| Resolution {
-        kind,
-        note: Some("looked twice".to_owned()),
-        author: "ann".to_owned(),
-        resolved_at: at(seconds),
-    };
     let dismissed = decide(ResolutionKind::Dismissed, 9);
     assert!(!store.resolve("eval_x", "a", &dismissed).await.expect("asked"), "there is nothing to resolve");
     judge(store, "eval_x", 1, "a", Some(false)).await;
@@ -183,7 +183,7 @@ async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<
     assert_eq!(open(store, all.clone()).await, ["eval_x/1 a"]);
     let found = store.contradictions(&all).await.expect("contradictions");
     assert_eq!(found[0].resolution, Some(dismissed));
-    let wrong = decide(ResolutionKind::EvalWrong, 10);
+    let wrong = decide(ResolutionKind::LabelWrong, 10);
     assert!(store.resolve("eval_x", "a", &wrong).await.expect("asked"), "somebody thinks again");
     assert_eq!(store.contradictions(&all).await.expect("contradictions")[0].resolution, Some(wrong));
     // Another version says the same: it is the same contradiction.
@@ -200,6 +200,40 @@ async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<
     rate(store, "a", Rating::Positive, 3).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
     assert_eq!(store.agreement("eval_x", 2).await.expect("counts").failed_positive, 1, "it still disagrees");
+}
+
+async fn a_wrong_eval_is_wrong_in_its_version(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a"]).await;
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    let wrong = decide(ResolutionKind::EvalWrong, 9);
+    assert!(store.resolve("eval_x", "a", &wrong).await.expect("asked"));
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+    // The version that was to mend it says the same: that is news.
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    judge(store, "eval_x", 2, "a", Some(false)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
+    let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
+    assert_eq!(found[0].resolution, None);
+    // It stays so whatever people say meanwhile, until somebody decides again.
+    rate(store, "a", Rating::Neutral, 2).await;
+    rate(store, "a", Rating::Positive, 3).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
+    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::LabelWrong, 10)).await.expect("asked"));
+    store.add_version(&version("eval_x", "three")).await.expect("added");
+    judge(store, "eval_x", 3, "a", Some(false)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0], "the label is as wrong as before");
+}
+
+async fn a_resolution_holds_for_the_document_it_was_about(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a"]).await;
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::Dismissed, 9)).await.expect("asked"));
+    let other = trace("a", "another answer");
+    store.put_traces(std::slice::from_ref(&other), at(5)).await.expect("changed");
+    store.put_executions(&[execution("eval_x", 1, &other, Some(false))]).await.expect("stored");
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/1 a"]);
 }
 
 async fn versions_are_compared(Case { store, .. }: Case<'_>) {
