@@ -88,7 +88,13 @@ impl Reporter for Telling {
     }
 }
 
-async fn write(store: Store, mut book: Book, mut heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
+async fn write(store: Store, book: Book, heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
+    let written = write_down(&store, book, heard).await;
+    store.close().await;
+    written
+}
+
+async fn write_down(store: &Store, mut book: Book, mut heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
     let mut is_over = false;
     while !is_over {
         let mut cases = Vec::new();
@@ -121,7 +127,6 @@ async fn write(store: Store, mut book: Book, mut heard: UnboundedReceiver<Word>)
     if book.run.ended_at.is_some() {
         store.put_run(&book.run).await?;
     }
-    store.close().await;
     Ok(())
 }
 

@@ -49,6 +49,45 @@ pub(crate) async fn open_store(settings: &Settings) -> Result<Store, Failure> {
     Store::open(&settings.store).await.map_err(store_failure)
 }
 
+/// Opens the store for a verb that has nothing to do where nothing was ever kept: no file is made, least of all under a
+/// name that was mistyped.
+pub(crate) async fn open_store_to_read(settings: &Settings) -> Result<Store, Failure> {
+    match &settings.store {
+        Location::File(path) if !path.exists() => {
+            Err(Failure::nothing_selected(format!("there is no store at {}", settings.shown(path))).hint(
+                "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another",
+            ))
+        }
+        _ => open_store(settings).await,
+    }
+}
+
+/// Works with a store and closes it, whatever came of it: a file that is not closed leaves a journal beside it, and whoever
+/// copies the file alone copies only a part.
+pub(crate) async fn with_store<T>(
+    opening: impl Future<Output = Result<Store, Failure>>,
+    work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let (store, done) = keep_store(opening, work).await?;
+    store.close().await;
+    Ok(done)
+}
+
+/// Works with a store and gives it back for more; where the work failed, it is closed.
+pub(crate) async fn keep_store<T>(
+    opening: impl Future<Output = Result<Store, Failure>>,
+    work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+) -> Result<(Store, T), Failure> {
+    let store = opening.await?;
+    match work(&store).await {
+        Ok(done) => Ok((store, done)),
+        Err(failure) => {
+            store.close().await;
+            Err(failure)
+        }
+    }
+}
+
 /// Tells of a store that did not do what it was asked.
 pub(crate) fn store_failure(error: StoreError) -> Failure {
     let failure = Failure::errored(error.message);

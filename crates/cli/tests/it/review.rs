@@ -365,6 +365,7 @@ fn a_review_needs_a_terminal_and_traces() {
     hint: 'karat feedback add TRACE RATING' rates one trace, 'karat feedback import FILE' many
     ");
     let nothing = project();
+    ProjectStore::open(&nothing);
     let mut person = Reviewer::at(&nothing, &[]);
     person.reads("there are no traces in the store");
     person.leaves_with(4);

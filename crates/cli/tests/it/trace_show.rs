@@ -4,6 +4,7 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::eval_stored::{store_of, with_store};
 use crate::support::project;
 use crate::trace_import::{fixture, weather};
 
@@ -70,7 +71,9 @@ fn filters_narrow_each_other(#[case] flags: &[&str], #[case] expected: &[&str]) 
 
 #[test]
 fn a_store_without_traces_says_so() {
-    insta::assert_snapshot!(project().run(["trace", "list"]).filtered(), @"
+    let empty = project();
+    with_store(&store_of(&empty), async |_| ());
+    insta::assert_snapshot!(empty.run(["trace", "list"]).filtered(), @"
     exit: 4
     ----- stdout -----
     ----- stderr -----
@@ -90,6 +93,41 @@ fn a_store_without_traces_says_so() {
     error: --since is no time: 'yesterday'
     hint: a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)
     ");
+}
+
+#[rstest]
+#[case(&["trace", "list"])]
+#[case(&["trace", "show", "x"])]
+#[case(&["feedback", "list"])]
+#[case(&["feedback", "add", "x", "positive", "--author", "ada"])]
+#[case(&["contradictions"])]
+#[case(&["contradictions", "resolve", "x", "y", "dismissed", "--author", "ada"])]
+#[case(&["eval", "list"])]
+#[case(&["eval", "show", "x"])]
+#[case(&["eval", "history", "x"])]
+#[case(&["eval", "agreement"])]
+#[case(&["eval", "compare", "x"])]
+#[case(&["eval", "run", "--stored"])]
+fn a_name_that_was_mistyped_makes_no_store(#[case] verb: &[&str]) {
+    let project = project();
+    let output = project.run(verb.iter().chain(&["--store", "data/karta.db"]).copied());
+    assert_eq!(output.code, Some(4), "{}", output.both());
+    assert!(output.stderr.starts_with("error: there is no store at data/karta.db\n"), "{}", output.stderr);
+    assert!(!project.path().join("data").exists());
+}
+
+#[test]
+fn nothing_lies_beside_a_store_that_is_closed() {
+    let project = with_traces();
+    let beside = |verb: &[&str], code: i32| {
+        let output = project.run(verb.iter().copied());
+        assert_eq!(output.code, Some(code), "{}", output.both());
+        let names = std::fs::read_dir(project.path().join(".karat")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("karat.db-")).count()
+    };
+    assert_eq!(beside(&["trace", "list"], 0), 0);
+    assert_eq!(beside(&["feedback", "add", "w-1", "positive", "--author", "ada"], 0), 0);
+    assert_eq!(beside(&["trace", "show", "nowhere"], 2), 0, "where it failed too");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::sandbox::find_guest;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store, store_failure, with_store};
 
 pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let paths = paths_among(&args.functions, &environment.current_dir);
@@ -25,8 +25,7 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
     }
     let note = args.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
     let guest = find_guest(environment)?;
-    let adding = async {
-        let store = open_store(&settings).await?;
+    let adding = with_store(open_store(&settings), async |store| {
         let mut evals = Vec::with_capacity(functions.len());
         for loaded in &functions {
             let function = &loaded.function;
@@ -48,9 +47,8 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
                 guest_hash: version.guest_hash,
             });
         }
-        store.close().await;
-        Ok::<_, Failure>(EvalsAdded { evals })
-    };
+        Ok(EvalsAdded { evals })
+    });
     let report = runtime_that_ends()?.block_on(adding)?;
     match args.format {
         OutputFormat::Json => super::print_json(&report, printer)?,

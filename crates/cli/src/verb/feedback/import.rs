@@ -26,7 +26,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::load::without_bom;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 
 /// How many rows that are left out are told in words.
 const MOST_TOLD: usize = 10;
@@ -94,9 +94,8 @@ pub(super) fn run(
         }
     };
     let runtime = runtime_that_ends()?;
-    runtime.block_on(async {
-        let store = open_store(&settings).await?;
-        refuse_unknown_traces(&mut file, &store).await?;
+    runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
+        refuse_unknown_traces(&mut file, store).await?;
         let rows = file.rows;
         let findings = RowProblem::locate(text, std::mem::take(&mut file.problems));
         if rows == 0 {
@@ -107,7 +106,7 @@ pub(super) fn run(
             return refuse(&name, text, &findings, &report, args, printer);
         }
         tell_of_skipped(&name, &findings, printer);
-        let (statements, repeated) = without_known(&file, now, &store).await?;
+        let (statements, repeated) = without_known(&file, now, store).await?;
         let mut report = FeedbackImportReport {
             written: !args.dry_run,
             rows,
@@ -126,7 +125,7 @@ pub(super) fn run(
             OutputFormat::Human => print(&report.told(&name), printer)?,
         }
         Ok(ExitStatus::Success)
-    })
+    }))
 }
 
 impl FeedbackImportReport {

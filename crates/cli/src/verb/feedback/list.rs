@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::trace_id::resolve_trace_id;
 
 /// More than these no person reads.
@@ -39,10 +39,8 @@ pub(super) fn run(
     let is_for_people = args.format == FeedbackListFormat::Human;
     let limit = args.limit.or(is_for_people.then_some(FOR_PEOPLE));
     let runtime = runtime_that_ends()?;
-    let mut feedback = runtime.block_on(async {
-        let store = open_store(&settings).await?;
-        read(args, limit, &store).await
-    })?;
+    let reading = with_store(open_store_to_read(&settings), async |store| read(args, limit, store).await);
+    let mut feedback = runtime.block_on(reading)?;
     let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     let more = feedback.len() > most;
     feedback.truncate(most);

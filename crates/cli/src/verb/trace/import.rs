@@ -77,6 +77,7 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
         progress.end(printer);
     }
     let report = import.totals.into_report();
+    runtime.block_on(store.close());
     // Where nothing was done before it failed, there is nothing to report.
     if done.is_ok() || report.traces() > 0 || !report.refused.is_empty() {
         print(&report, args, printer)?;

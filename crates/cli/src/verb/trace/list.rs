@@ -15,15 +15,14 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::trace_id::shortest_ids;
 
 pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let filter = args.filter.filter(SystemClock.now())?;
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
-    runtime.block_on(async {
-        let store = open_store(&settings).await?;
+    runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
         let total = store.count_traces(&filter).await.map_err(store_failure)?;
         let limit = (args.limit > 0).then_some(args.limit);
         let shown = TraceFilter { limit, ..filter };
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Pri
             }
             RunFormat::Human => {
                 let ids: Vec<&str> = list.traces.iter().map(|listed| listed.head.trace_id.as_str()).collect();
-                let ids = shortest_ids(&store, &ids).await?;
+                let ids = shortest_ids(store, &ids).await?;
                 if total > 0 {
                     printer.out(&trace_list_text(&list, &ids, printer.console())).map_err(failed)?;
                 }
@@ -61,5 +60,5 @@ pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Pri
                 .hint("karat trace import FILE, or karat trace receive")
         };
         Err(failure)
-    })
+    }))
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use karat_core::exit::ExitStatus;
 use karat_core::stored::ReceiveEvent;
 use karat_server::{Ending, Limits, TraceSink, otlp_router, serve};
-use karat_store::Location;
+use karat_store::{Location, Store};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::open_store;
+use crate::store::{open_store, with_store};
 
 /// How long those who are still sending have when it is asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -57,10 +57,24 @@ async fn receive(
 ) -> Result<ExitStatus, Failure> {
     // First, so that whoever is given the address finds somebody there.
     let listener = listen(&args.listen).await?;
+    let opening = open_store(settings);
+    with_store(opening, async |store| take_in(listener, store, args, settings, interrupts, environment, printer).await)
+        .await
+}
+
+/// Puts what others send into the store, until it is asked to stop.
+async fn take_in(
+    listener: TcpListener,
+    store: &Store,
+    args: &TraceReceiveArgs,
+    settings: &Settings,
+    interrupts: &Interrupts,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
     let (told, mut events) = mpsc::channel(MOST_UNTOLD);
     let refusals = Arc::new(Refusals::default());
-    let store = open_store(settings).await?;
-    let sink: Arc<dyn TraceSink> = Arc::new(StoreSink::new(store, args.feedback, Arc::clone(&refusals), told));
+    let sink: Arc<dyn TraceSink> = Arc::new(StoreSink::new(store.clone(), args.feedback, Arc::clone(&refusals), told));
     let mut telling = Telling::new(args.format, refusals, environment, printer);
     telling.begin(&listening(&listener, settings)?)?;
     if listener.local_addr().is_ok_and(|address| reaches_others(address.ip())) {

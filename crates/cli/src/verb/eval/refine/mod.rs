@@ -24,7 +24,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::refine_model::{chosen_rewriter, make_rewriter};
 use crate::settings::Settings;
-use crate::store::open_store;
+use crate::store::{keep_store, open_store_to_read};
 use crate::stored_eval::{find_eval, version_among, versions_of};
 
 /// More is a mistake.
@@ -37,14 +37,13 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     // Who names no model is told so before anything is judged.
     let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
     let runtime = runtime_that_ends()?;
-    let preparing = async {
-        let store = open_store(&settings).await?;
-        let eval = find_eval(&store, &args.name).await?;
-        let version = version_among(&versions_of(&store, &eval).await?, None)?;
-        let parted = Parted::read(&store, &eval.eval_id, args.hold_out, printer).await?;
-        Ok::<_, Failure>((store, version, parted))
-    };
-    let (store, version, parted) = runtime.block_on(preparing)?;
+    let preparing = keep_store(open_store_to_read(&settings), async |store| {
+        let eval = find_eval(store, &args.name).await?;
+        let version = version_among(&versions_of(store, &eval).await?, None)?;
+        let parted = Parted::read(store, &eval.eval_id, args.hold_out, printer).await?;
+        Ok((version, parted))
+    });
+    let (store, (version, parted)) = runtime.block_on(preparing)?;
     parted.verify(&version.eval_id)?;
     let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
     let today = super::stored::validated(&version)?;
