@@ -1,7 +1,6 @@
 //! Opening a file of SQLite's.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use crate::database::Database;
 use crate::failure::{error, error_with, failed, is_busy, sqlite_code};
 use crate::migrations;
+use crate::own_folder::make_folder;
 
 /// How long one waits for another program that writes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,7 +30,7 @@ pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
             format!("name a file in it: {label}/karat.db"),
         ));
     }
-    make_folder(path)?;
+    make_folder_of(path)?;
     let options = options(path);
     let mut connection = connect(&options, &label).await?;
     if !is_current(&mut connection, &label).await? {
@@ -58,14 +58,12 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// Makes the folder; what karat's own folder holds belongs into no repository.
-fn make_folder(path: &Path) -> Result<(), StoreError> {
-    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) else {
+/// Makes the folder of a file.
+fn make_folder_of(path: &Path) -> Result<(), StoreError> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());
     };
-    let ignore = folder.file_name() == Some(OsStr::new(".karat"));
-    std::fs::create_dir_all(folder)
-        .and_then(|()| if ignore { std::fs::write(folder.join(".gitignore"), "*\n") } else { Ok(()) })
+    make_folder(folder)
         .map_err(|cause| error(format!("the store's folder {} cannot be made: {cause}", folder.display())))
 }
 

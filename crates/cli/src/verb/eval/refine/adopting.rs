@@ -6,7 +6,7 @@ use karat_core::port::{Clock, EvalStore};
 use karat_core::stored::{EvalVersion, NewVersion};
 use karat_core::text::shorten;
 use karat_report::{code_diff_text, printable, replace_file};
-use karat_store::Store;
+use karat_store::{Store, make_folder};
 use tokio::runtime::Runtime;
 
 use crate::args::EvalRefineArgs;
@@ -28,7 +28,7 @@ pub(super) fn write(refinement: &mut Refinement, args: &EvalRefineArgs, settings
         None => settings.root.join(".karat").join("refine").join(&refinement.eval_id),
     };
     let failed = |error: std::io::Error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&folder)));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
+    make_folder(&folder).map_err(failed)?;
     for candidate in &mut refinement.candidates {
         let path = folder.join(format!("candidate_{}.py", candidate.number));
         replace_file(&path, &candidate.code).map_err(failed)?;
