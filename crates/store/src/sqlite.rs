@@ -1,6 +1,6 @@
 //! Opening a file of SQLite's.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -96,18 +96,14 @@ fn not_opened(cause: sqlx::Error, label: &str) -> StoreError {
 
 /// Tells whether there is nothing to migrate, without writing: a command that only reads need not wait for a writer.
 async fn is_current(connection: &mut SqliteConnection, label: &str) -> Result<bool, StoreError> {
-    let there = "select count(*) from sqlite_master where type = 'table' and name = '_sqlx_migrations'";
-    let there: i64 = sqlx::query_scalar(there).fetch_one(&mut *connection).await.map_err(failed)?;
-    if there == 0 {
-        let others = "select count(*) from sqlite_master where type = 'table' and name in ('traces', 'evals')";
-        let others: i64 = sqlx::query_scalar(others).fetch_one(&mut *connection).await.map_err(failed)?;
-        return if others == 0 { Ok(false) } else { Err(foreign(label)) };
+    let tables = "select name from sqlite_master where type in ('table', 'view')";
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await.map_err(failed)?;
+    let tables = BTreeSet::from_iter(tables);
+    let mut applied: Vec<migrations::Applied> = Vec::new();
+    if tables.contains(migrations::NOTES) {
+        applied = sqlx::query_as(migrations::APPLIED).fetch_all(connection).await.map_err(failed)?;
     }
-    let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as("select version, checksum from _sqlx_migrations where success")
-        .fetch_all(connection)
-        .await
-        .map_err(failed)?;
-    Ok(migrations::is_current(&migrations::SQLITE, &BTreeMap::from_iter(applied)))
+    migrations::is_current(&migrations::SQLITE, &tables, &applied, || foreign(label))
 }
 
 fn foreign(label: &str) -> StoreError {
