@@ -5,6 +5,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::eval_stored::{store_of, with_store};
+use crate::stored::ProjectStore;
 use crate::support::project;
 use crate::trace_import::{fixture, weather};
 
@@ -159,6 +160,23 @@ fn a_conversation_is_drawn() {
       It rains in Oslo.
     ----- stderr -----
     "#);
+}
+
+#[test]
+fn a_verdict_on_what_the_trace_was_is_marked() {
+    let project = with_traces();
+    let store = ProjectStore::open(&project);
+    let version = store.version("eval_rain", "code");
+    store.verdict("eval_rain", version, "w-1", Some(true), "it says so");
+    let evals = |project: &TempProject| {
+        let shown = project.run(["trace", "show", "w-1", "--ascii"]).stdout;
+        shown.lines().find(|line| line.contains("eval_rain")).unwrap_or_default().to_owned()
+    };
+    assert!(evals(&project).ends_with("eval_rain version 1: passed"), "{}", evals(&project));
+    project.write("again.jsonl", weather("w-1", "Bergen"));
+    assert_eq!(project.run(["trace", "import", "again.jsonl"]).code, Some(0));
+    let marked = evals(&project);
+    assert!(marked.ends_with("eval_rain version 1: passed, of the trace as it was before"), "{marked}");
 }
 
 #[test]
