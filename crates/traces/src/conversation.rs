@@ -43,7 +43,7 @@ impl Conversation {
         if !value.is_object() {
             return Err("a message is an object".to_owned());
         }
-        let Some(said) = chat::read(value, role) else {
+        let Some(said) = chat::read_literal(value, role) else {
             // Somebody who says nothing is no mistake.
             let speaks = value.get("role").is_some_and(Value::is_string) || value.get("type").is_some();
             return if speaks { Ok(()) } else { Err("a message has no 'role'".to_owned()) };

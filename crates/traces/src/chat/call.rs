@@ -53,9 +53,10 @@ pub(crate) fn calls_of_text(text: &str) -> Option<Vec<StepCall>> {
     calls.filter(|calls| !calls.is_empty())
 }
 
-/// Reads an object that can be nothing but a call.
+/// Reads an object that can be nothing but a call. A name alone is not enough: the definition of a tool has one too.
 pub(crate) fn bare_call(map: &Map<String, Value>) -> Option<StepCall> {
-    let is_call = map.get("function").is_some_and(|function| function.get("name").is_some())
+    let calls = |function: &Value| function.get("name").is_some() && function.get("arguments").is_some();
+    let is_call = map.get("function").is_some_and(calls)
         || map.contains_key("toolCallId") && map.contains_key("toolName") && !map.contains_key("result");
     is_call.then(|| call_of(map)).flatten()
 }

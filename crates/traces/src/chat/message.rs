@@ -142,7 +142,8 @@ fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut V
     let parts_beside = map.get("parts").or_else(|| map.get("contents")).and_then(Value::as_array);
     let parts = match given {
         Some(Value::String(text)) => {
-            match content_of_text(text, &message.role) {
+            let content = if said.literal { TextContent::Text } else { content_of_text(text, &message.role) };
+            match content {
                 TextContent::Text => message.content.clone_from(text),
                 TextContent::Calls(calls) => message.tool_calls.extend(calls),
                 TextContent::Parts(parts) => {

@@ -26,6 +26,8 @@ pub(crate) struct Said {
     pub(crate) stop_reason: Option<String>,
     /// The source had messages; false where a bare text was taken for one.
     pub(crate) structured: bool,
+    /// A text is a text, also where it is the JSON of something else.
+    pub(crate) literal: bool,
 }
 
 impl Said {
@@ -60,6 +62,13 @@ pub(crate) fn plain(role: &str, text: &str) -> Message {
 /// none of the known shapes.
 pub(crate) fn read(value: &Value, role: &str) -> Option<Said> {
     let mut said = Said { structured: true, ..Said::default() };
+    (gather(value, role, DEPTH, &mut said) && !said.is_empty()).then_some(said)
+}
+
+/// Reads the messages of a model's API, which has names of its own for calls and parts: whatever somebody said in a text,
+/// they said. Others hand calls and parts on as the text of a message.
+pub(crate) fn read_literal(value: &Value, role: &str) -> Option<Said> {
+    let mut said = Said { structured: true, literal: true, ..Said::default() };
     (gather(value, role, DEPTH, &mut said) && !said.is_empty()).then_some(said)
 }
 

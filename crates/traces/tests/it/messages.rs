@@ -204,6 +204,17 @@ fn what_has_no_id_is_called_by_its_content() {
 }
 
 #[test]
+fn what_somebody_said_stays_what_they_said() {
+    let parts = r#"[{"type": "text", "text": "inner"}]"#;
+    let example = r#"[{"id": "x", "type": "function", "function": {"name": "delete_all", "arguments": "{}"}}]"#;
+    let imported = read_one(&json!([{"role": "user", "content": parts}, {"role": "assistant", "content": example}]));
+    let document = document(&imported);
+    assert_eq!(document.steps[0].input.message.as_deref(), Some(parts));
+    assert_eq!(document.steps[0].output.response, example);
+    assert!(document.steps[0].tool_calls.is_empty(), "{:?}", document.steps[0].tool_calls);
+}
+
+#[test]
 fn a_plain_list_is_a_conversation() {
     let imported = read_one(&json!([
         {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}, {"role": "user", "content": "Bye"}

@@ -61,6 +61,23 @@ fn current(pack: fn(Value) -> Value) -> Vec<Span> {
     ]
 }
 
+/// Some hand on the calls of an answer as its text; the description of a tool is none.
+#[test]
+fn only_a_text_of_calls_with_arguments_is_calls() {
+    let answer = |text: &str| {
+        let attributes = json!({
+            "llm.request.type": "chat", "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Go",
+            "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": text,
+        });
+        document([span("chat", 1, attributes)]).steps.remove(0)
+    };
+    let calls = r#"[{"id": "c1", "function": {"name": "weather", "arguments": "{}"}}]"#;
+    assert_eq!(answer(calls).tool_calls[0].name, "weather");
+    let described = r#"[{"function": {"name": "weather", "description": "tells the weather"}}]"#;
+    let step = answer(described);
+    assert_eq!((step.tool_calls.len(), step.output.response.as_str()), (0, described));
+}
+
 /// The newer name for a tool's answer within message parts.
 fn result_in_parts() -> Vec<Span> {
     let mut spans = current(|value| value);
