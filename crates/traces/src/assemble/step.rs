@@ -119,21 +119,53 @@ fn depths(models: &[usize], around: impl Fn(usize) -> Option<usize>) -> HashMap<
     depths
 }
 
+/// Joins groups that have the same answer's id and overlap in time. Some servers draw their ids from a few hundred, so that
+/// two calls one after the other may have the same.
 fn join_by_answer(tree: &Tree<'_>, groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let mut joined: Vec<Vec<usize>> = Vec::new();
-    let mut answers: HashMap<String, usize> = HashMap::new();
+    let mut newest: HashMap<String, (usize, Lasting)> = HashMap::new();
     for group in groups {
         let answer = group.iter().find_map(|index| vocabulary::response_id(&tree.spans[*index].attributes));
-        match answer.map(|answer| (answer, answers.get(answer).copied())) {
-            Some((_, Some(at))) => joined[at].extend(group),
-            Some((answer, None)) => {
-                answers.insert(answer.to_owned(), joined.len());
+        let Some(answer) = answer else {
+            joined.push(group);
+            continue;
+        };
+        let lasting = Lasting::of(tree, &group);
+        match newest.get_mut(answer).filter(|(_, known)| known.overlaps(&lasting)) {
+            Some((at, known)) => {
+                known.start = earliest(known.start, lasting.start);
+                known.end = known.end.max(lasting.end);
+                joined[*at].extend(group);
+            }
+            None => {
+                newest.insert(answer.to_owned(), (joined.len(), lasting));
                 joined.push(group);
             }
-            None => joined.push(group),
         }
     }
     joined
+}
+
+/// When something was under way.
+struct Lasting {
+    start: Option<Timestamp>,
+    end: Option<Timestamp>,
+}
+
+impl Lasting {
+    fn of(tree: &Tree<'_>, group: &[usize]) -> Self {
+        Self {
+            start: group.iter().filter_map(|index| tree.spans[*index].start).min(),
+            end: group.iter().filter_map(|index| tree.spans[*index].end).max(),
+        }
+    }
+
+    /// Tells whether both were under way at the same time. What has no times may have been.
+    fn overlaps(&self, other: &Self) -> bool {
+        let is_after =
+            |start: Option<Timestamp>, end: Option<Timestamp>| start.zip(end).is_some_and(|(start, end)| start > end);
+        !is_after(self.start, other.end) && !is_after(other.start, self.end)
+    }
 }
 
 /// Tells how much a reading is worth: messages that say something, then a bare text, then nothing.

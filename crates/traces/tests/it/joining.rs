@@ -71,6 +71,19 @@ fn side_by_side_they_are_one_by_the_answers_id() {
 }
 
 #[test]
+fn one_after_the_other_they_are_two_whatever_the_answers_id() {
+    let first = chat("a", 1, json!([user("Hi")]), says("Hello"));
+    let history = json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Wipe it")]);
+    let two = [first, chat("b", 5, history, calls(Some("c1"), "wipe", json!({"all": true})))].map(|mut span| {
+        // Ollama counts to a thousand.
+        span.attributes.insert("gen_ai.response.id".to_owned(), json!("chatcmpl-417"));
+        span
+    });
+    let document = document(two);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Wipe it\n> \n> call c1 wipe({\"all\":true}) -> null");
+}
+
+#[test]
 fn a_model_around_several_calls_is_the_loop_around_them() {
     let document = document([
         chat("loop", 0, json!([user("Hi")]), says("Bye")),
