@@ -4,14 +4,17 @@ use karat_core::document::{Step, StepUsage, TraceDocument};
 use serde_json::{Map, Value};
 
 use crate::conversation::Conversation;
-use crate::identity::{checked_id, id_by_content};
+use crate::identity::{checked_id, id_by_content, id_of_entry};
 use crate::json::{first, first_count, first_text};
 use crate::kind::Kind;
 use crate::piece::Imported;
 use crate::unpack::time;
 
 /// Names that a log may have for what is one trace. A conversation's id is none of them: each of its requests is one.
-const IDS: [&str; 5] = ["trace_id", "traceId", "request_id", "id", "custom_id"];
+const IDS: [&str; 3] = ["trace_id", "traceId", "request_id"];
+
+/// Names of what tells one entry from another within a file only: other files count from one, too.
+const ENTRIES: [&str; 2] = ["id", "custom_id"];
 
 /// Names of what several traces have in common.
 const SESSIONS: [&str; 5] = ["session_id", "sessionId", "conversation_id", "thread_id", "chat_id"];
@@ -82,10 +85,12 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
         document.metadata.insert("unanswered".to_owned(), unanswered);
     }
 
-    let id = first_text(entry, &IDS).or_else(|| first_text(responded, &["id"]));
-    document.trace_id = match id {
-        Some(id) => checked_id(id)?,
-        None => id_by_content(kind, value),
+    // Servers that run models at home draw the ids of their answers from a few hundred.
+    let within = first_text(entry, &ENTRIES).or_else(|| first_text(responded, &["id"]));
+    document.trace_id = match (first_text(entry, &IDS), within) {
+        (Some(id), _) => checked_id(id)?,
+        (None, Some(entry)) => id_of_entry(entry, value)?,
+        (None, None) => id_by_content(kind, value),
     };
     Ok(Imported {
         kind,
@@ -182,9 +187,9 @@ fn describe(document: &mut TraceDocument, entry: &Map<String, Value>, request: &
         }
     }
     // A number is a row's, not a trace's: other files have the same ones.
-    for name in IDS {
-        if let Some(number @ Value::Number(_)) = entry.get(name) {
-            document.metadata.insert(name.to_owned(), number.clone());
+    for name in IDS.iter().chain(&ENTRIES) {
+        if let Some(number @ Value::Number(_)) = entry.get(*name) {
+            document.metadata.insert((*name).to_owned(), number.clone());
         }
     }
 }
