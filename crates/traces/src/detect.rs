@@ -45,7 +45,7 @@ fn of_object(object: &Map<String, Value>, before: Option<Kind>) -> Option<Kind> 
     if is_list("traj") {
         return Some(Kind::TauBench);
     }
-    if is_list("observations") && (has("trace") || has("id")) {
+    if is_list("observations") && (has("trace") || has("id")) || is_part_of_langfuse(object) {
         return Some(Kind::Langfuse);
     }
     if has("run_type") && (has("trace_id") || has("id")) {
@@ -60,6 +60,13 @@ fn of_object(object: &Map<String, Value>, before: Option<Kind>) -> Option<Kind> 
     }
     let items = object.get(wrapped(object)?)?.as_array()?;
     items.iter().find_map(|item| detect(item, before))
+}
+
+/// Tells whether an object is what Langfuse's lists have: a trace without its observations, or an observation without its
+/// trace. Neither can be imported, but its reader says what is missing.
+fn is_part_of_langfuse(object: &Map<String, Value>) -> bool {
+    let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
+    has(&["id", "traceId", "type", "startTime"]) || has(&["id", "timestamp", "htmlPath"])
 }
 
 fn has_spans(object: &Map<String, Value>) -> bool {
@@ -136,6 +143,8 @@ mod tests {
     #[case(json!({"trace": {"id": "a"}, "observations": []}), Some(Kind::Langfuse))]
     #[case(json!({"id": "a", "observations": [], "scores": []}), Some(Kind::Langfuse))]
     #[case(json!({"data": [{"id": "a", "observations": []}]}), Some(Kind::Langfuse))]
+    #[case(json!({"data": [{"id": "a", "timestamp": "", "htmlPath": "/x"}], "meta": {}}), Some(Kind::Langfuse))]
+    #[case(json!({"data": [{"id": "o", "traceId": "a", "type": "SPAN", "startTime": ""}]}), Some(Kind::Langfuse))]
     #[case(json!({"id": "a", "run_type": "llm"}), Some(Kind::LangSmith))]
     #[case(json!({"runs": [{"id": "a", "trace_id": "b", "run_type": "llm"}]}), Some(Kind::LangSmith))]
     #[case(json!({"traj": [], "reward": 1.0, "task_id": 0}), Some(Kind::TauBench))]

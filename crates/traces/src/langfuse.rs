@@ -16,6 +16,9 @@ use crate::piece::{Imported, SourceFeedback};
 use crate::rating::{rating_of_label, rating_of_score};
 use crate::unpack::{time, unpacked};
 
+/// Where traces are whole.
+const WHOLE: &str = "GET /api/public/traces/ID gives a trace whole, and so does --from langfuse --url URL";
+
 /// Reads one trace: `{trace, observations, scores}`, or a trace that has its observations and scores within.
 pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
     let Some(export) = value.as_object() else {
@@ -26,11 +29,25 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
         Some(_) => return Err("'trace' is not an object".to_owned()),
         None => export,
     };
+    let is_observation = export.contains_key("type") && export.contains_key("startTime");
+    if is_observation && export.contains_key("traceId") {
+        return Err("an observation without its trace: an export has 'trace' and 'observations' together".to_owned());
+    }
     let id = match first(trace, &["id"]).or_else(|| first(export, &["traceId"])) {
         Some(Value::String(id)) => checked_id(id)?,
         _ => return Err("the trace has no 'id'".to_owned()),
     };
-    let observations = objects(export.get("observations")).or_else(|| objects(trace.get("observations")));
+    let lists = [export.get("observations"), trace.get("observations")];
+    let observations = lists.iter().find_map(|list| objects(*list));
+    if observations.is_none() {
+        // What only names its observations would take the place of a trace that has them.
+        let named = lists.iter().flatten().filter_map(|list| list.as_array()).map(Vec::len).max();
+        match named {
+            None => return Err(format!("it has no 'observations'; {WHOLE}")),
+            Some(0) => {}
+            Some(_) => return Err(format!("its 'observations' are only ids, as a list of traces has them; {WHOLE}")),
+        }
+    }
     let mut parts = TraceParts::new(Kind::Langfuse, &id);
     for (index, observation) in observations.unwrap_or_default().into_iter().enumerate() {
         let span = span(observation).ok_or_else(|| format!("observations[{index}] has no 'id'"))?;
@@ -52,7 +69,7 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
     })
 }
 
-/// Returns a list's objects, where there are any: lists may hold ids instead.
+/// Returns a list's objects, where there are any: a list of traces has ids instead.
 fn objects(list: Option<&Value>) -> Option<Vec<&Map<String, Value>>> {
     let objects: Vec<_> = list?.as_array()?.iter().filter_map(Value::as_object).collect();
     (!objects.is_empty()).then_some(objects)

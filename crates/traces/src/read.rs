@@ -108,7 +108,7 @@ impl Reading {
         };
         let Some(kind) = self.kind.or_else(|| detect(&value, self.before)) else {
             if self.before.is_none() {
-                return Err(unknown(&format!("{} has nothing of one", text.place)));
+                return Err(unknown(&format!("{} is of none", text.place)));
             }
             return Err(ReadError::Refused(refused("of no known kind".to_owned())));
         };

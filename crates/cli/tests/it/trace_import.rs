@@ -101,7 +101,7 @@ fn what_was_imported_is_said() {
     3 refused
       traces/broken.jsonl, line 2: not JSON: EOF while parsing a string
       traces/broken.jsonl, line 3: of no known kind
-      traces/other.json: no known kind of traces: line 1 has nothing of one
+      traces/other.json: no known kind of traces: line 1 is of none
     1 file passed over by name: traces/a/notes.txt
     ----- stderr -----
     looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND names the kind

@@ -226,6 +226,20 @@ fn people_s_scores_are_feedback() {
     );
 }
 
+#[rstest]
+#[case(json!({"id": "t", "input": "Hi", "observations": ["o1", "o2"]}), "its 'observations' are only ids")]
+#[case(json!({"trace": {"id": "t", "input": "Hi", "observations": ["o1"]}, "observations": []}), "are only ids")]
+#[case(json!({"id": "t", "timestamp": "2026-01-01T00:00:00Z", "htmlPath": "/t", "input": "Hi"}), "it has no 'observations'")]
+#[case(json!({"id": "o", "traceId": "t", "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z"}), "an observation without its trace")]
+fn what_a_list_has_of_a_trace_is_refused(#[case] listed: Value, #[case] why: &str) {
+    for export in [listed.clone(), json!({"data": [listed], "meta": {"page": 1}})] {
+        let mut read = read_text(None, &export.to_string());
+        assert_eq!(read.len(), 1, "{read:?}");
+        let error = read.remove(0).expect_err("it would be hollow").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
 #[test]
 fn a_trace_without_observations_is_one_step() {
     let export =
