@@ -179,17 +179,29 @@ fn add_usage(attributes: &mut Map<String, Value>, observation: &Map<String, Valu
     let part = |name: &str| observation.get(name).and_then(Value::as_object).filter(|map| !map.is_empty());
     let details = part("usageDetails").or_else(|| part("usage")).unwrap_or(&nothing);
     let count = |here: &[&str], there: &[&str]| {
-        first_count(details, here)
-            .or_else(|| first_count(observation, there).filter(|count| *count > 0))
-            .map(Value::from)
+        first_count(details, here).or_else(|| first_count(observation, there).filter(|count| *count > 0))
     };
     let input = count(&["input", "prompt_tokens", "input_tokens"], &["inputUsage", "promptTokens"]);
     let output = count(&["output", "completion_tokens", "output_tokens"], &["outputUsage", "completionTokens"]);
-    let cached = count(&["cache_read_input_tokens", "input_cached_tokens", "input_cache_read"], &[]);
+    let read = count(
+        &["cache_read_input_tokens", "input_cached_tokens", "input_cache_read", "prompt_details.cache_read"],
+        &[],
+    );
+    let written = count(&["cache_creation_input_tokens", "input_cache_creation", "prompt_details.cache_write"], &[]);
+    // Some count what the cache had within the input, some apart: the sum shows it, or else Anthropic's own names.
+    let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let told = input.unwrap_or(0).saturating_add(output.unwrap_or(0));
+    let is_apart = match count(&["total"], &[]) {
+        Some(total) => total >= told.saturating_add(apart),
+        None => {
+            ["cache_read_input_tokens", "cache_creation_input_tokens"].iter().any(|name| details.contains_key(*name))
+        }
+    };
+    let input = input.map(|input| if is_apart { input.saturating_add(apart) } else { input });
     let cost = first_number(observation, &["totalCost", "calculatedTotalCost"]).filter(|cost| *cost > 0.0);
-    set(attributes, "gen_ai.usage.input_tokens", input.as_ref());
-    set(attributes, "gen_ai.usage.output_tokens", output.as_ref());
-    set(attributes, "gen_ai.usage.cache_read.input_tokens", cached.as_ref());
+    set(attributes, "gen_ai.usage.input_tokens", input.map(Value::from).as_ref());
+    set(attributes, "gen_ai.usage.output_tokens", output.map(Value::from).as_ref());
+    set(attributes, "gen_ai.usage.cache_read.input_tokens", read.map(Value::from).as_ref());
     set(attributes, "gen_ai.usage.cost", cost.map(Value::from).as_ref());
 }
 

@@ -122,13 +122,21 @@ fn attributes(run: &Map<String, Value>, role: Option<Role>) -> Map<String, Value
         }
     };
     let text = |text: Option<&str>| text.map(Value::from);
+    let within = |part: &str| run.get(part).and_then(Value::as_object).unwrap_or(&nothing);
+    let (inputs, outputs) = (within("inputs"), within("outputs"));
+    let used = outputs.get("usage_metadata").and_then(Value::as_object).unwrap_or(&nothing);
+    let cached = used.get("input_token_details").and_then(Value::as_object).unwrap_or(&nothing);
     if role == Some(Role::Model) {
-        let model =
-            first_text(metadata, &["ls_model_name"]).or_else(|| first_text(parameters, &["model", "model_name"]));
+        let model = first_text(metadata, &["ls_model_name"])
+            .or_else(|| first_text(parameters, &["model", "model_name"]))
+            .or_else(|| first_text(inputs, &["model"]));
         set("gen_ai.request.model", text(model));
+        set("gen_ai.response.model", text(first_text(outputs, &["model"])));
         set("gen_ai.provider.name", text(first_text(metadata, &["ls_provider"])));
-        set("gen_ai.usage.input_tokens", first_count(run, &["prompt_tokens"]).map(Value::from));
-        set("gen_ai.usage.output_tokens", first_count(run, &["completion_tokens"]).map(Value::from));
+        let count = |here: &str, there: &str| first_count(run, &[here]).or_else(|| first_count(used, &[there]));
+        set("gen_ai.usage.input_tokens", count("prompt_tokens", "input_tokens").map(Value::from));
+        set("gen_ai.usage.output_tokens", count("completion_tokens", "output_tokens").map(Value::from));
+        set("gen_ai.usage.cache_read.input_tokens", first_count(cached, &["cache_read"]).map(Value::from));
         set("gen_ai.usage.cost", first_number(run, &["total_cost"]).map(Value::from));
     }
     // A run's own `session_id` is the project that it is kept in.

@@ -157,16 +157,23 @@ fn error_text(entry: &Map<String, Value>, response: Option<Response<'_>>) -> Opt
     Some(message.map_or_else(|| error.to_string(), str::to_owned))
 }
 
+/// Reads what a request used up. Anthropic counts what its cache had and what was written there apart; here `input_tokens`
+/// is all that went in, as with the others.
 fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
     let cached = usage
         .get("prompt_tokens_details")
         .or_else(|| usage.get("input_tokens_details"))
         .and_then(Value::as_object)
         .and_then(|details| first_count(details, &["cached_tokens"]));
+    let read = first_count(usage, &["cache_read_input_tokens"]);
+    let written = first_count(usage, &["cache_creation_input_tokens"]);
+    let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let input = first_count(usage, &["prompt_tokens"])
+        .or_else(|| first_count(usage, &["input_tokens"]).map(|input| input.saturating_add(apart)));
     let usage = StepUsage {
-        input_tokens: first_count(usage, &["prompt_tokens", "input_tokens"]),
+        input_tokens: input,
         output_tokens: first_count(usage, &["completion_tokens", "output_tokens"]),
-        cached_input_tokens: cached.or_else(|| first_count(usage, &["cache_read_input_tokens"])),
+        cached_input_tokens: cached.or(read),
         cost_usd: None,
     };
     (!usage.is_empty()).then_some(usage)

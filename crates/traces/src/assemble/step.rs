@@ -203,12 +203,13 @@ fn of_group(tree: &Tree<'_>, group: &[usize], contents: &HashMap<usize, Content>
         draft.end = draft.end.max(span.end);
         draft.model = vocabulary::model(&span.attributes).map(str::to_owned).or(draft.model);
         draft.stop_reason = vocabulary::stop_reason(&span.attributes).or(draft.stop_reason);
+        // Some frameworks count up over all their calls: the innermost tells of this one.
         let used = vocabulary::usage(&span.attributes);
         draft.usage = StepUsage {
-            input_tokens: draft.usage.input_tokens.or(used.input_tokens),
-            output_tokens: draft.usage.output_tokens.or(used.output_tokens),
-            cached_input_tokens: draft.usage.cached_input_tokens.or(used.cached_input_tokens),
-            cost_usd: draft.usage.cost_usd.or(used.cost_usd),
+            input_tokens: used.input_tokens.or(draft.usage.input_tokens),
+            output_tokens: used.output_tokens.or(draft.usage.output_tokens),
+            cached_input_tokens: used.cached_input_tokens.or(draft.usage.cached_input_tokens),
+            cost_usd: used.cost_usd.or(draft.usage.cost_usd),
         };
     }
     draft.agent = group.first().and_then(|outermost| agent_of(tree, *outermost));

@@ -192,6 +192,26 @@ fn errors_are_kept() {
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (Some(7), Some(3), Some(0.5)));
 }
 
+#[test]
+fn the_innermost_tells_what_a_call_used() {
+    let document = document(&whole_traces("langfuse/agno-2025-06-11.trace.json")[0]);
+    let usage = document.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(663 + 163), Some(225 + 20)));
+}
+
+#[rstest]
+#[case::by_the_sum(json!({"input": 7, "output": 3, "input_cached_tokens": 2, "total": 12}), Some(9), Some(2))]
+#[case::within(json!({"input": 7, "output": 3, "prompt_details.cache_read": 2, "total": 10}), Some(7), Some(2))]
+#[case::by_anthropic(json!({"input": 7, "output": 3, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 1}), Some(10), Some(2))]
+fn what_a_cache_had_went_in_too(#[case] details: Value, #[case] input: Option<u64>, #[case] cached: Option<u64>) {
+    let export = json!({"trace": {"id": "t"}, "observations": [
+        {"id": "g", "type": "GENERATION", "name": "chat", "startTime": "2026-01-01T00:00:01Z", "usageDetails": details,
+         "input": [{"role": "user", "content": "Rain?"}], "output": {"role": "assistant", "content": "No."}}]});
+    let document = document(&whole(read_text(None, &export.to_string()).remove(0).expect("readable")));
+    let usage = document.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.cached_input_tokens), (input, cached));
+}
+
 fn scored(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
     let export = json!({"trace": {"id": "t", "input": "Hi", "output": "Hello"}, "observations": [], "scores": scores});
     let imported = whole(read_text(None, &export.to_string()).remove(0).expect("readable"));

@@ -109,7 +109,7 @@ fn an_anthropic_request_with_its_response() {
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no net"}]}],
         "response": {"type": "message", "role": "assistant", "model": "claude-x", "stop_reason": "end_turn",
             "content": [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "I cannot tell."}],
-            "usage": {"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 1}}
+            "usage": {"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 1, "cache_creation_input_tokens": 2}}
     }));
     assert_eq!((imported.kind, imported.trace_id.as_str()), (Kind::Anthropic, "req-1"));
     insta::assert_snapshot!(as_json(&document(&imported)), @r#"
@@ -165,7 +165,7 @@ fn an_anthropic_request_with_its_response() {
           "model": "claude-x",
           "stop_reason": "end_turn",
           "usage": {
-            "input_tokens": 5,
+            "input_tokens": 8,
             "output_tokens": 6,
             "cached_input_tokens": 1,
             "cost_usd": null
@@ -174,7 +174,7 @@ fn an_anthropic_request_with_its_response() {
       ],
       "model": "claude-x",
       "usage": {
-        "input_tokens": 5,
+        "input_tokens": 8,
         "output_tokens": 6,
         "cached_input_tokens": 1,
         "cost_usd": null
