@@ -61,6 +61,21 @@ fn current(pack: fn(Value) -> Value) -> Vec<Span> {
     ]
 }
 
+/// Tools that give back a text have it written as JSON by some.
+#[rstest]
+#[case("ai.toolCall.result", "\"It is sunny\"", json!("It is sunny"))]
+#[case("mlflow.spanOutputs", "\"forty\"", json!("forty"))]
+#[case("gen_ai.tool.call.result", "\"{\\\"a\\\":1}\"", json!({"a": 1}))]
+#[case("gen_ai.tool.call.result", "he said \"no\"", json!("he said \"no\""))]
+fn a_result_has_no_quotes_around_it(#[case] name: &str, #[case] written: &str, #[case] expected: Value) {
+    let call =
+        json!([{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {}}]}]);
+    let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": "c1", name: written});
+    let chat = json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": call});
+    let document = document([span("chat", 1, chat), span("execute_tool f", 3, tool)]);
+    assert_eq!(document.steps[0].tool_calls[0].result, expected);
+}
+
 /// Some hand on the calls of an answer as its text; the description of a tool is none.
 #[test]
 fn only_a_text_of_calls_with_arguments_is_calls() {
