@@ -349,6 +349,12 @@ impl Draft {
                 }
             }
         }
+        // Tools that the provider runs itself answer within the same output.
+        for message in said.messages.iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some()) {
+            if let Some(call) = self.calls.iter_mut().find(|call| call.id == message.tool_call_id) {
+                super::answers::answer(call, message);
+            }
+        }
         self.reasoning = said.reasoning.clone().or(self.reasoning.take());
         self.stop_reason = said.stop_reason.clone().or(self.stop_reason.take());
     }

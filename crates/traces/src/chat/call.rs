@@ -34,7 +34,7 @@ pub(crate) fn call_of(map: &Map<String, Value>) -> Option<StepCall> {
     // `id` of a Responses item is the item's; the call's is beside it.
     let id = first_text(map, &["call_id", "tool_call_id", "toolCallId", "toolUseId", "id"]);
     let arguments = first(function, &["arguments", "args", "input", "parameters"])
-        .or_else(|| first(map, &["arguments", "args", "input", "parameters"]));
+        .or_else(|| first(map, &["arguments", "args", "input", "parameters", "server_tool_call"]));
     Some(StepCall {
         name: name.to_owned(),
         arguments: arguments_of(arguments),

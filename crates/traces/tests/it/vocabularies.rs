@@ -76,6 +76,29 @@ fn a_result_has_no_quotes_around_it(#[case] name: &str, #[case] written: &str, #
     assert_eq!(document.steps[0].tool_calls[0].result, expected);
 }
 
+/// Tools that the provider runs itself.
+#[rstest]
+#[case(
+    json!({"type": "server_tool_call", "id": "s1", "name": "web_search", "server_tool_call": {"query": "q"}}),
+    json!({"type": "server_tool_call_response", "id": "s1", "server_tool_call_response": {"found": 1}})
+)]
+#[case(
+    json!({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}}),
+    json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content": {"found": 1}})
+)]
+#[case(
+    json!({"type": "tool_call", "id": "s1", "name": "web_search", "arguments": {"query": "q"}}),
+    json!({"type": "tool_call_response", "id": "s1", "response": {"found": 1}})
+)]
+fn a_tool_may_answer_in_the_same_output(#[case] call: Value, #[case] result: Value) {
+    let parts = json!([call, result, {"type": "text", "content": "Found."}]);
+    let attributes = json!({
+        "gen_ai.operation.name": "chat", "gen_ai.output.messages": [{"role": "assistant", "parts": parts}],
+    });
+    let drawn = drawn(&document([span("chat", 1, attributes)]));
+    assert_eq!(drawn, "> Found.\n> call s1 web_search({\"query\":\"q\"}) -> {\"found\":1}");
+}
+
 /// Some hand on the calls of an answer as its text; the description of a tool is none.
 #[test]
 fn only_a_text_of_calls_with_arguments_is_calls() {
