@@ -109,7 +109,7 @@ pub(super) fn read(value: &Value) -> Part {
     }
     let kind = map.get("type").or_else(|| map.get("part_kind")).and_then(Value::as_str).unwrap_or_default();
     if TEXT.contains(&kind) {
-        return Part::Text(text_within(value));
+        return Part::Text(first_text(map, &["refusal"]).map_or_else(|| text_within(value), str::to_owned));
     }
     if REASONING.contains(&kind) {
         let text = first(map, &["content", "text", "thinking", "reasoning", "summary"]).map(text_within);

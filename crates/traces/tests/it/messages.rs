@@ -216,6 +216,14 @@ fn entries_of_two_files_with_one_id_are_two_traces(#[case] name: &str) {
     assert!(first.trace_id.starts_with("request-1-"), "{}", first.trace_id);
 }
 
+#[rstest]
+#[case(json!({"role": "assistant", "content": null, "refusal": "I cannot."}))]
+#[case(json!({"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]}))]
+fn a_refusal_is_an_answer(#[case] answer: Value) {
+    let imported = read_one(&json!([{"role": "user", "content": "Do it"}, answer]));
+    assert_eq!(document(&imported).steps[0].output.response, "I cannot.");
+}
+
 #[test]
 fn what_somebody_said_stays_what_they_said() {
     let parts = r#"[{"type": "text", "text": "inner"}]"#;

@@ -99,6 +99,17 @@ fn a_tool_may_answer_in_the_same_output(#[case] call: Value, #[case] result: Val
     assert_eq!(drawn, "> Found.\n> call s1 web_search({\"query\":\"q\"}) -> {\"found\":1}");
 }
 
+#[test]
+fn openinference_had_one_call_under_other_names() {
+    let attributes = json!({
+        "openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.function_call_name": "weather",
+        "llm.output_messages.0.message.function_call_arguments_json": "{\"city\":\"Ulm\"}",
+    });
+    let drawn = drawn(&document([span("llm", 1, attributes)]));
+    assert_eq!(drawn, "> \n> call weather({\"city\":\"Ulm\"}) -> null");
+}
+
 /// Some hand on the calls of an answer as its text; the description of a tool is none.
 #[test]
 fn only_a_text_of_calls_with_arguments_is_calls() {
