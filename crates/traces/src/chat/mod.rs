@@ -8,6 +8,8 @@ mod call;
 mod message;
 mod part;
 
+use std::borrow::Cow;
+
 use karat_core::document::Message;
 use serde_json::{Map, Value};
 
@@ -83,6 +85,29 @@ pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<Said> {
         }
         _ => None,
     }
+}
+
+/// Returns the first of several answers of which each says why it ended: they are choices, of which one is the answer. What
+/// calls tools is none, because some write each call as an answer of its own.
+pub(crate) fn first_choice(answers: &Value) -> Cow<'_, Value> {
+    let unpacked = crate::json::unpacked(answers);
+    let Value::Array(items) = unpacked.as_ref() else { return unpacked };
+    let calls = |item: &Value| {
+        let listed =
+            ["tool_calls", "function_call"].iter().any(|name| item.get(*name).is_some_and(|call| !is_blank(call)));
+        let parts = ["parts", "content"].iter().filter_map(|name| item.get(*name)?.as_array()).flatten();
+        let mut parts = parts.filter_map(Value::as_object);
+        listed || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
+    };
+    let is_choice = |item: &Value| {
+        item.get("finish_reason").is_some_and(Value::is_string)
+            && item.get("role").is_none_or(|role| role == "assistant")
+            && !calls(item)
+    };
+    if items.len() > 1 && items.iter().all(is_choice) {
+        return Cow::Owned(Value::Array(items[..1].to_vec()));
+    }
+    unpacked
 }
 
 /// Reads a text that writes a conversation by lines: `system: …`, `user: …`. Some instrumentations give a prompt so.
@@ -163,7 +188,8 @@ fn gather_object(map: &Map<String, Value>, role: &str, depth: usize, said: &mut 
     // An answer: its message is within.
     if let Some(Value::Array(choices)) = map.get("choices") {
         let mut known = false;
-        for choice in choices.iter().filter_map(Value::as_object) {
+        // Of several choices the first is the answer.
+        for choice in choices.iter().filter_map(Value::as_object).take(1) {
             known |= match choice.get("message").or_else(|| choice.get("delta")) {
                 Some(inner) => gather(inner, "assistant", depth - 1, said),
                 None => choice.get("text").and_then(Value::as_str).is_some_and(|text| {
@@ -176,8 +202,7 @@ fn gather_object(map: &Map<String, Value>, role: &str, depth: usize, said: &mut 
         return known;
     }
     if let Some(Value::Array(candidates)) = map.get("candidates") {
-        let known = gather_list(candidates, "assistant", depth - 1, said);
-        return known;
+        return gather_list(&candidates[..candidates.len().min(1)], "assistant", depth - 1, said);
     }
     if let Some(generations) = map.get("generations") {
         return gather(generations, "assistant", depth - 1, said);

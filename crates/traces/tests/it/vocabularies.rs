@@ -110,6 +110,25 @@ fn openinference_had_one_call_under_other_names() {
     assert_eq!(drawn, "> \n> call weather({\"city\":\"Ulm\"}) -> null");
 }
 
+#[test]
+fn of_several_choices_the_first_is_the_answer() {
+    let choice = |text: &str| json!({"role": "assistant", "content": text, "finish_reason": "stop"});
+    let listed = json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": [choice("A"), choice("B")]});
+    let numbered = json!({
+        "llm.request.type": "chat", "gen_ai.completion.0.content": "A", "gen_ai.completion.0.finish_reason": "stop",
+        "gen_ai.completion.1.content": "B", "gen_ai.completion.1.finish_reason": "stop",
+    });
+    let answered = json!({"choices": [{"message": choice("A")}, {"message": choice("B")}]});
+    let whole = json!({"openinference.span.kind": "LLM", "output.value": text(&answered)});
+    let mut events = span("chat", 1, json!({"gen_ai.operation.name": "chat"}));
+    let event_of =
+        |index: u64, said: &str| event("gen_ai.choice", json!({"index": index, "message": text(&choice(said))}));
+    events.events = vec![event_of(0, "A"), event_of(1, "B")];
+    for span in [span("chat", 1, listed), span("chat", 1, numbered), span("chat", 1, whole), events] {
+        assert_eq!(drawn(&document([span.clone()])), "> A", "{span:?}");
+    }
+}
+
 /// Some hand on the calls of an answer as its text; the description of a tool is none.
 #[test]
 fn only_a_text_of_calls_with_arguments_is_calls() {
