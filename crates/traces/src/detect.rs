@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::kind::Kind;
+use crate::otlp::is_span;
 
 /// What is looked for to find a kind out, in words for whoever has something else.
 pub const LOOKED_FOR: &str = "a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' \
@@ -57,6 +58,16 @@ fn of_object(object: &Map<String, Value>, before: Option<Kind>) -> Option<Kind> 
     let asks = |name: &str| object.get(name).is_some_and(|part| part.get("messages").is_some_and(Value::is_array));
     if is_list("messages") || asks("request") || asks("body") {
         return Some(whose(object, before));
+    }
+    // OpenAI's Responses.
+    let request = part(object, "request").or_else(|| part(object, "body"));
+    let answers = part(object, "response").is_some_and(|response| response.get("output").is_some_and(Value::is_array));
+    if answers && request.is_some_and(|request| request.contains_key("input")) {
+        return Some(Kind::OpenAi);
+    }
+    let began = ["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"];
+    if is_span(object) && began.iter().any(|name| has(name)) {
+        return Some(Kind::Otlp);
     }
     let items = object.get(wrapped(object)?)?.as_array()?;
     items.iter().find_map(|item| detect(item, before))
@@ -138,6 +149,9 @@ mod tests {
     #[case(json!({"resourceLogs": []}), Some(Kind::Otlp))]
     #[case(json!({"batches": []}), Some(Kind::Otlp))]
     #[case(json!({"trace": {"resourceSpans": []}}), Some(Kind::Otlp))]
+    #[case(json!({"traceId": "a", "spanId": "b", "startTimeUnixNano": "1"}), Some(Kind::Otlp))]
+    #[case(json!({"context": {"trace_id": "0xa", "span_id": "0xb"}, "start_time": "2026-01-01T00:00:00Z"}), Some(Kind::Otlp))]
+    #[case(json!({"trace_id": "a", "span_id": "b", "start_time": 1, "messages": []}), Some(Kind::OpenAi))]
     #[case(json!({"data": [{"traceID": "a", "spans": [], "processes": {}}]}), Some(Kind::Jaeger))]
     #[case(json!({"traceID": "a", "spans": []}), Some(Kind::Jaeger))]
     #[case(json!({"trace": {"id": "a"}, "observations": []}), Some(Kind::Langfuse))]
@@ -153,6 +167,7 @@ mod tests {
     #[case(json!([{"type": "function_call"}, {"role": "user", "content": "Hi"}]), Some(Kind::OpenAi))]
     #[case(json!({"system": "Be kind", "messages": []}), Some(Kind::Anthropic))]
     #[case(json!({"request": {"messages": []}, "response": {"choices": []}}), Some(Kind::OpenAi))]
+    #[case(json!({"request": {"input": "Hi"}, "response": {"output": []}}), Some(Kind::OpenAi))]
     #[case(json!({"request": {"messages": []}, "response": {"type": "message", "content": []}}), Some(Kind::Anthropic))]
     #[case(json!({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}), Some(Kind::Anthropic))]
     #[case(json!({"hello": 1}), None)]

@@ -1,7 +1,7 @@
 //! Logs of conversations with a model's API: lists of messages, requests, and requests with their responses.
 
 use karat_core::document::{Step, StepUsage, TraceDocument};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::conversation::Conversation;
 use crate::identity::{checked_id, id_by_content, id_of_entry};
@@ -27,16 +27,20 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
     let response = response(entry);
 
     let mut conversation = Conversation::default();
-    if let Some(system) = request.get("system").or_else(|| entry.get("system")) {
+    if let Some(system) = first(request, &["system", "instructions"]).or_else(|| entry.get("system")) {
         conversation.push_system(system);
     }
-    match value.as_array().or_else(|| request.get("messages").and_then(Value::as_array)) {
-        Some(messages) => conversation.extend(messages)?,
-        None => return Err("there is no list of 'messages'".to_owned()),
+    let messages = value.as_array().or_else(|| request.get("messages").and_then(Value::as_array));
+    match (messages, request.get("input")) {
+        (Some(messages), _) => conversation.extend(messages)?,
+        // OpenAI's Responses.
+        (None, Some(Value::Array(items))) => conversation.push_items(items, "user"),
+        (None, Some(Value::String(text))) => conversation.push(&json!({"role": "user", "content": text}), "user")?,
+        _ => return Err("there is no list of 'messages'".to_owned()),
     }
     let answered = match response {
         Some(Response::Text(text)) => {
-            conversation.push(&serde_json::json!({"role": "assistant", "content": text}), "assistant")?;
+            conversation.push(&json!({"role": "assistant", "content": text}), "assistant")?;
             true
         }
         Some(Response::Object(response)) => push_response(&mut conversation, response)?,
@@ -135,9 +139,7 @@ fn push_response(conversation: &mut Conversation, response: &Map<String, Value>)
         return Ok(true);
     }
     if let Some(output) = response.get("output").and_then(Value::as_array) {
-        for item in output {
-            conversation.push(item, "assistant")?;
-        }
+        conversation.push_items(output, "assistant");
         return Ok(!output.is_empty());
     }
     if response.contains_key("content") || response.contains_key("tool_calls") {

@@ -121,7 +121,8 @@ fn walk(value: Value, place: String, depth: usize, gathered: &mut Gathered) -> b
 const SCOPE_SPANS: [&str; 4] =
     ["scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"];
 
-fn is_span(map: &Map<String, Value>) -> bool {
+/// Tells whether an object is a span by itself, as exporters to the console and to lines write it.
+pub(crate) fn is_span(map: &Map<String, Value>) -> bool {
     let named = |map: &Map<String, Value>| ["spanId", "span_id"].iter().any(|name| map.contains_key(*name));
     named(map) && (map.contains_key("traceId") || map.contains_key("trace_id"))
         || map.get("context").and_then(Value::as_object).is_some_and(named)

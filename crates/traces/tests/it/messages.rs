@@ -225,6 +225,43 @@ fn a_refusal_is_an_answer(#[case] answer: Value) {
 }
 
 #[test]
+fn a_response_of_openai_with_its_request() {
+    let call = |id: &str, city: &str| {
+        let arguments = json!({"city": city}).to_string();
+        json!({"type": "function_call", "id": format!("fc-{id}"), "call_id": id, "name": "rain", "arguments": arguments})
+    };
+    let imported = read_one(&json!({
+        "request_id": "r", "request": {"model": "gpt-x", "instructions": "Be brief", "input": [
+            {"role": "user", "content": "Rain?"}, call("c1", "Ulm"), call("c2", "Bonn"),
+            {"type": "function_call_output", "call_id": "c1", "output": "yes"},
+            {"type": "function_call_output", "call_id": "c2", "output": "no"}]},
+        "response": {"object": "response", "model": "gpt-x-1", "usage": {"input_tokens": 3, "output_tokens": 4}, "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "In Ulm."}]}]}}));
+    let document = document(&imported);
+    assert_eq!((imported.kind, document.steps.len()), (Kind::OpenAi, 2), "{document:#?}");
+    let results: Vec<&Value> = document.steps[0].tool_calls.iter().map(|call| &call.result).collect();
+    assert_eq!(results, ["yes", "no"]);
+    assert_eq!(document.steps[0].input.messages[0].content, "Be brief");
+    let last = &document.steps[1].output;
+    assert_eq!((last.response.as_str(), last.reasoning.as_deref()), ("In Ulm.", Some("Hm")));
+    let single = json!({"request_id": "s", "request": {"input": "Hi"}, "response": {"output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]}]}});
+    assert_eq!(crate::fixture::document(&read_one(&single)).steps[0].input.message.as_deref(), Some("Hi"));
+}
+
+#[test]
+fn each_message_may_have_a_line() {
+    let log = [("user", "Hi"), ("assistant", "Hello"), ("user", "More"), ("assistant", "Done")]
+        .map(|(role, text)| json!({"role": role, "content": text}));
+    let mut read = read_text(None, &lines(&log));
+    assert_eq!(read.len(), 1, "{read:?}");
+    let imported = whole(read.remove(0).expect("readable"));
+    assert_eq!(document(&imported).steps.len(), 2);
+    assert_eq!(imported.trace_id, read_one(&Value::Array(log.to_vec())).trace_id);
+}
+
+#[test]
 fn what_somebody_said_stays_what_they_said() {
     let parts = r#"[{"type": "text", "text": "inner"}]"#;
     let example = r#"[{"id": "x", "type": "function", "function": {"name": "delete_all", "arguments": "{}"}}]"#;
