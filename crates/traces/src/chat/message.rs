@@ -124,6 +124,10 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
             result.tool_call_id.clone_from(&message.tool_call_id);
         }
     }
+    // Anthropic's tools answer within the user's message, before the user goes on.
+    if message.role == "user" {
+        said.messages.append(&mut results);
+    }
     let says = !message.content.is_empty() || !message.tool_calls.is_empty() || !message.parts.is_empty();
     if says || results.is_empty() && (message.role == "tool" || message.role == "assistant") {
         said.messages.push(message);

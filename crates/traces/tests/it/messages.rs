@@ -262,6 +262,18 @@ fn each_message_may_have_a_line() {
 }
 
 #[test]
+fn what_the_user_adds_to_a_result_comes_after_it() {
+    let imported = read_one(&json!([
+        {"role": "user", "content": "Rain?"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "rain", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "no"}, {"type": "text", "text": "And wind?"}]},
+        {"role": "assistant", "content": "None."}]));
+    let document = document(&imported);
+    let said: Vec<&str> = document.steps[1].input.messages.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(said, ["no", "And wind?"]);
+}
+
+#[test]
 fn what_somebody_said_stays_what_they_said() {
     let parts = r#"[{"type": "text", "text": "inner"}]"#;
     let example = r#"[{"id": "x", "type": "function", "function": {"name": "delete_all", "arguments": "{}"}}]"#;
