@@ -30,6 +30,41 @@ pub(crate) fn parsed(text: &str) -> Option<Value> {
     serde_json::from_str(trimmed).ok()
 }
 
+/// Returns JSON without escapes of half a character, which are written where a text was cut in the middle of one: each
+/// becomes the sign for what cannot be read. Returns nothing where there are none.
+pub(crate) fn without_half_characters(json: &[u8]) -> Option<Vec<u8>> {
+    fn unit(json: &[u8]) -> Option<u16> {
+        let digits = json.strip_prefix(b"\\u")?.get(..4)?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    }
+    let mut mended = Vec::new();
+    let mut rest = json;
+    let mut found = false;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        let (before, escape) = rest.split_at(at);
+        mended.extend_from_slice(before);
+        let length = match unit(escape) {
+            Some(0xd800..=0xdbff)
+                if escape.get(6..).and_then(unit).is_some_and(|low| (0xdc00..=0xdfff).contains(&low)) =>
+            {
+                12
+            }
+            Some(0xd800..=0xdfff) => {
+                found = true;
+                mended.extend_from_slice(b"\\ufffd");
+                rest = escape.get(6..).unwrap_or_default();
+                continue;
+            }
+            _ => 2,
+        };
+        let (escape, after) = escape.split_at(length.min(escape.len()));
+        mended.extend_from_slice(escape);
+        rest = after;
+    }
+    mended.extend_from_slice(rest);
+    found.then_some(mended)
+}
+
 /// Returns the text of a value: a text as it is, anything else as JSON, and nothing for null.
 pub(crate) fn text_of(value: &Value) -> String {
     match value {
@@ -87,5 +122,22 @@ pub(crate) fn is_blank(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(r#""a\ud83d""#, Some(r#""a\ufffd""#))]
+    #[case(r#""\udc00 \ud83d\ude00 \ud83dx""#, Some(r#""\ufffd \ud83d\ude00 \ufffdx""#))]
+    #[case(r#""\ud83d\ude00 \\ud83d \n""#, None)]
+    #[case(r#""\ud8"#, None)]
+    #[case("\\", None)]
+    fn half_characters_are_replaced(#[case] json: &str, #[case] expected: Option<&str>) {
+        assert_eq!(without_half_characters(json.as_bytes()).as_deref(), expected.map(str::as_bytes));
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::detect::{detect, is_message, wrapped};
 use crate::gzip;
+use crate::json::without_half_characters;
 use crate::kind::Kind;
 use crate::otlp::SpansRead;
 use crate::piece::{Piece, Refused};
@@ -112,9 +113,15 @@ impl Reading {
             Ok(bytes) => bytes,
             Err(why) => return Err(ReadError::Refused(refused(why))),
         };
-        let value: Value = match serde_json::from_slice(&bytes) {
-            Ok(value) => value,
-            Err(error) => return Err(ReadError::Refused(refused(no_json(&error)))),
+        let (value, bytes): (Value, Vec<u8>) = match serde_json::from_slice(&bytes) {
+            Ok(value) => (value, bytes),
+            Err(error) => {
+                let mended = without_half_characters(&bytes);
+                match mended.and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended))) {
+                    Some(mended) => mended,
+                    None => return Err(ReadError::Refused(refused(no_json(&error)))),
+                }
+            }
         };
         let is_line = matches!(text.place, Place::Line(_)) && value.is_object() && is_message(&value);
         if is_line && self.kind.or(self.before).is_none_or(is_log) && detect(&value, None).is_none() {

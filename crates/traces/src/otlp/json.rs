@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::gathered::Gathered;
 use super::{SpansRead, Unreadable};
 use crate::identifier;
+use crate::json::without_half_characters;
 use crate::kind::Kind;
 use crate::parts::{LogEvent, Span, SpanEvent};
 use crate::time::{self, Unit};
@@ -15,8 +16,11 @@ const DEPTH: usize = 8;
 
 /// Reads one JSON document.
 pub fn read_json(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
-    let value = serde_json::from_slice(bytes).map_err(|error| Unreadable(format!("not JSON: {error}")))?;
-    read_value(value)
+    let value: Result<Value, Unreadable> = serde_json::from_slice(bytes).or_else(|error| {
+        let mended = without_half_characters(bytes).and_then(|mended| serde_json::from_slice(&mended).ok());
+        mended.ok_or_else(|| Unreadable(format!("not JSON: {error}")))
+    });
+    read_value(value?)
 }
 
 /// Reads one JSON value.
