@@ -45,7 +45,8 @@ pub(super) fn of_models(tree: &Tree<'_>) -> Vec<Draft> {
         models.iter().map(|index| (*index, vocabulary::content(&tree.spans[*index], tree.logs_of(*index)))).collect();
     let mut drafts: Vec<Draft> =
         groups(tree, &models, &contents).into_iter().map(|group| of_group(tree, &group, &contents)).collect();
-    drafts.sort_by_key(|draft| (draft.start.is_none(), draft.start, draft.spans.first().copied()));
+    // Of those that began at the same time, or nobody knows when, the one with the shorter history came first.
+    drafts.sort_by_key(|draft| (draft.start.is_none(), draft.start, draft.input.len(), draft.spans.first().copied()));
     drafts
 }
 

@@ -120,6 +120,16 @@ fn a_tool_that_was_tried_again_and_came_through_has_no_error() {
     assert_eq!((&call.result, &call.error), (&json!("fine"), &None));
 }
 
+#[rstest]
+#[case::at_the_same_time(Some(at(1)))]
+#[case::nobody_knows_when(None)]
+fn the_shorter_history_came_first(#[case] start: Option<jiff::Timestamp>) {
+    let history = json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]);
+    let spans = [chat("z", 1, json!([user("Hi")]), says("Hello")), chat("a", 1, history, says("Bye."))];
+    let document = document(spans.map(|span| Span { start, end: start, ..span }));
+    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye.");
+}
+
 #[test]
 fn one_after_the_other_they_are_two_whatever_the_answers_id() {
     let first = chat("a", 1, json!([user("Hi")]), says("Hello"));
