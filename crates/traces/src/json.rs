@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+/// How many texts may be within each other.
+const DEEPEST: usize = 4;
+
 /// Returns what a JSON text says where a value is the text of an object or a list, and else the value itself.
 /// Attributes hold structured values in new exporters and their JSON text in old ones.
 pub(crate) fn unpacked(value: &Value) -> Cow<'_, Value> {
@@ -16,18 +19,24 @@ pub(crate) fn unpacked(value: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// Returns the object or list that a text is the JSON of.
+/// Returns the same as a value of its own.
+pub(crate) fn unpacked_copy(value: &Value) -> Value {
+    unpacked(value).into_owned()
+}
+
+/// Returns the object or list that a text is the JSON of, or the JSON of the JSON. Numbers and words stay text: that `42` is
+/// JSON is chance.
 pub(crate) fn parsed(text: &str) -> Option<Value> {
-    let trimmed = text.trim();
-    let closes = match trimmed.as_bytes().first()? {
-        b'{' => b'}',
-        b'[' => b']',
-        _ => return None,
-    };
-    if trimmed.as_bytes().last() != Some(&closes) {
-        return None;
+    let mut within = None::<String>;
+    for _ in 0..DEEPEST {
+        let now = within.as_deref().unwrap_or(text).trim();
+        match (now.as_bytes().first()?, now.as_bytes().last()?) {
+            (b'{', b'}') | (b'[', b']') => return serde_json::from_str(now).ok(),
+            (b'"', b'"') => within = Some(serde_json::from_str(now).ok()?),
+            _ => return None,
+        }
     }
-    serde_json::from_str(trimmed).ok()
+    None
 }
 
 /// Returns JSON without escapes of half a character, which are written where a text was cut in the middle of one: each
@@ -128,6 +137,7 @@ pub(crate) fn is_blank(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
 
@@ -139,5 +149,19 @@ mod tests {
     #[case("\\", None)]
     fn half_characters_are_replaced(#[case] json: &str, #[case] expected: Option<&str>) {
         assert_eq!(without_half_characters(json.as_bytes()).as_deref(), expected.map(str::as_bytes));
+    }
+
+    #[rstest]
+    #[case("{\"a\":1}", Some(json!({"a": 1})))]
+    #[case(" [1] ", Some(json!([1])))]
+    #[case("\"{\\\"a\\\":1}\"", Some(json!({"a": 1})))]
+    #[case("42", None)]
+    #[case("true", None)]
+    #[case("plain", None)]
+    #[case("\"plain\"", None)]
+    #[case("{broken", None)]
+    #[case("", None)]
+    fn only_objects_and_lists_are_unpacked(#[case] text: &str, #[case] expected: Option<Value>) {
+        assert_eq!(parsed(text), expected);
     }
 }

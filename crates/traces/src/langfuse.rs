@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::assemble::assemble;
 use crate::identity::checked_id;
-use crate::json::{first, first_count, first_number, first_text, is_blank};
+use crate::json::{first, first_count, first_number, first_text, is_blank, unpacked_copy};
 use crate::kind::Kind;
 use crate::parts::{Role, Span, TraceParts};
 use crate::piece::{Imported, SourceFeedback};
 use crate::rating::{rating_of_label, rating_of_score};
-use crate::unpack::{time, unpacked};
+use crate::time::guessed;
 
 /// Where traces are whole.
 const WHOLE: &str = "GET /api/public/traces/ID gives a trace whole, and so does --from langfuse --url URL";
@@ -81,9 +81,9 @@ fn whole(id: &str, trace: &Map<String, Value>) -> Span {
         id: id.to_owned(),
         name: first_text(trace, &["name"]).unwrap_or_default().to_owned(),
         role: Some(Role::Agent),
-        start: trace.get("timestamp").and_then(time),
-        input: trace.get("input").filter(|value| !is_blank(value)).map(unpacked),
-        output: trace.get("output").filter(|value| !is_blank(value)).map(unpacked),
+        start: trace.get("timestamp").and_then(guessed),
+        input: trace.get("input").filter(|value| !is_blank(value)).map(unpacked_copy),
+        output: trace.get("output").filter(|value| !is_blank(value)).map(unpacked_copy),
         ..Span::default()
     }
 }
@@ -91,13 +91,13 @@ fn whole(id: &str, trace: &Map<String, Value>) -> Span {
 /// Reads an observation.
 fn span(observation: &Map<String, Value>) -> Option<Span> {
     let id = first_text(observation, &["id"])?.to_owned();
-    let metadata = observation.get("metadata").map(unpacked).unwrap_or_default();
+    let metadata = observation.get("metadata").map(unpacked_copy).unwrap_or_default();
     let part = |name: &str| metadata.get(name).and_then(Value::as_object).cloned();
     let mut attributes = part("attributes").unwrap_or_default();
     let failed = first_text(observation, &["level"]) == Some("ERROR");
     let message = || first_text(observation, &["statusMessage"]).unwrap_or_default().to_owned();
     let mut role = role(observation, &attributes);
-    let mut output = observation.get("output").filter(|value| !is_blank(value)).map(unpacked);
+    let mut output = observation.get("output").filter(|value| !is_blank(value)).map(unpacked_copy);
     if role.is_none()
         && let Some(answer) = output.as_ref().and_then(tool_message)
     {
@@ -106,7 +106,7 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
         for (name, here) in [("gen_ai.tool.call.id", "tool_call_id"), ("gen_ai.tool.name", "name")] {
             set(&mut attributes, name, answer.get(here));
         }
-        output = answer.get("content").map(unpacked);
+        output = answer.get("content").map(unpacked_copy);
     }
     if first_text(observation, &["type"]) == Some("GENERATION") {
         add_usage(&mut attributes, observation);
@@ -116,11 +116,11 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
         id,
         name: first_text(observation, &["name"]).unwrap_or_default().to_owned(),
         role,
-        start: observation.get("startTime").and_then(time),
-        end: observation.get("endTime").and_then(time),
+        start: observation.get("startTime").and_then(guessed),
+        end: observation.get("endTime").and_then(guessed),
         attributes,
         error: failed.then(message),
-        input: observation.get("input").filter(|value| !is_blank(value)).map(unpacked).map(without_definitions),
+        input: observation.get("input").filter(|value| !is_blank(value)).map(unpacked_copy).map(without_definitions),
         output,
         resource: part("resourceAttributes").unwrap_or_default(),
         scope: metadata.get("scope").and_then(|scope| scope.get("name")).and_then(Value::as_str).map(str::to_owned),
@@ -150,7 +150,7 @@ fn tool_message(output: &Value) -> Option<&Map<String, Value>> {
 /// Takes out the definitions of tools, which some integrations list among the messages as if a tool had spoken.
 fn without_definitions(input: Value) -> Value {
     fn is_definition(item: &Value) -> bool {
-        let content = item.get("content").map(unpacked).unwrap_or_default();
+        let content = item.get("content").map(unpacked_copy).unwrap_or_default();
         item.get("role").and_then(Value::as_str) == Some("tool")
             && item.get("tool_call_id").is_none()
             && content.get("type").and_then(Value::as_str) == Some("function")
@@ -211,11 +211,11 @@ fn describe(document: &mut TraceDocument, trace: &Map<String, Value>) {
     document.name = text("name").or(document.name.take());
     document.session_id = text("sessionId").or(document.session_id.take());
     document.user_id = text("userId").or(document.user_id.take());
-    document.started_at = document.started_at.or_else(|| trace.get("timestamp").and_then(time));
+    document.started_at = document.started_at.or_else(|| trace.get("timestamp").and_then(guessed));
     if let Some(tags) = trace.get("tags").and_then(Value::as_array).filter(|tags| !tags.is_empty()) {
         document.tags = tags.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     }
-    if let Some(Value::Object(metadata)) = trace.get("metadata").map(unpacked) {
+    if let Some(Value::Object(metadata)) = trace.get("metadata").map(unpacked_copy) {
         // The instrumentation's own, which the spans have too.
         let technical = ["attributes", "resourceAttributes", "scope"];
         document.metadata.extend(metadata.into_iter().filter(|(name, _)| !technical.contains(&name.as_str())));
@@ -239,7 +239,7 @@ fn feedback(scores: &[&Map<String, Value>]) -> Vec<SourceFeedback> {
         }
     }
     let said_at = |score: &Map<String, Value>| -> Option<Timestamp> {
-        first(score, &["timestamp", "updatedAt", "createdAt"]).and_then(time)
+        first(score, &["timestamp", "updatedAt", "createdAt"]).and_then(guessed)
     };
     by_author
         .into_iter()

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::identity::checked_id;
-use crate::json::{first, first_count, first_number, first_text, is_blank};
+use crate::json::{first, first_count, first_number, first_text, is_blank, unpacked_copy};
 use crate::kind::Kind;
 use crate::otlp::SpansRead;
 use crate::parts::{Role, Span, TraceParts};
 use crate::piece::Refused;
-use crate::unpack::{time, unpacked};
+use crate::time::guessed;
 
 /// How many runs may be within each other.
 const DEEPEST: usize = 64;
@@ -93,14 +93,14 @@ fn span(run: &Map<String, Value>, id: String, parent: Option<String>) -> Span {
         _ => None,
     };
     let error = first(run, &["error"]).map(crate::json::text_of).filter(|error| !error.is_empty());
-    let field = |name: &str| run.get(name).filter(|value| !is_blank(value)).map(unpacked);
+    let field = |name: &str| run.get(name).filter(|value| !is_blank(value)).map(unpacked_copy);
     Span {
         id,
         parent,
         name: first_text(run, &["name"]).unwrap_or_default().to_owned(),
         role,
-        start: run.get("start_time").and_then(time).or_else(|| ordered_at(run)),
-        end: run.get("end_time").and_then(time),
+        start: run.get("start_time").and_then(guessed).or_else(|| ordered_at(run)),
+        end: run.get("end_time").and_then(guessed),
         attributes: attributes(run, role),
         error,
         input: field("inputs"),
@@ -190,6 +190,6 @@ fn annotations(run: &Map<String, Value>) -> Vec<Map<String, Value>> {
 
 /// A source is a word, an object with its type, or the JSON text of such an object.
 fn is_person(source: &Value) -> bool {
-    let source = unpacked(source);
+    let source = unpacked_copy(source);
     source.as_str().or_else(|| source.get("type").and_then(Value::as_str)) == Some("app")
 }

@@ -8,7 +8,7 @@ use crate::identity::{checked_id, id_by_content, id_of_entry};
 use crate::json::{first, first_count, first_text};
 use crate::kind::Kind;
 use crate::piece::Imported;
-use crate::unpack::time;
+use crate::time::guessed;
 
 /// Names that a log may have for what is one trace. A conversation's id is none of them: each of its requests is one.
 const IDS: [&str; 3] = ["trace_id", "traceId", "request_id"];
@@ -82,8 +82,8 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
     describe(&mut document, entry, request);
     document.started_at = first(entry, &["started_at", "start_time", "timestamp", "created_at", "time", "created"])
         .or_else(|| first(responded, &["created", "created_at"]))
-        .and_then(time);
-    document.ended_at = first(entry, &["ended_at", "end_time"]).and_then(time);
+        .and_then(guessed);
+    document.ended_at = first(entry, &["ended_at", "end_time"]).and_then(guessed);
     if !taken.unanswered.is_empty() {
         let unanswered = serde_json::to_value(&taken.unanswered).unwrap_or_default();
         document.metadata.insert("unanswered".to_owned(), unanswered);

@@ -3,22 +3,14 @@
 use karat_core::document::StepCall;
 use serde_json::{Map, Value};
 
-use crate::json::{first, first_text, parsed};
+use crate::json::{first, first_text, parsed, unpacked_copy};
 
 /// Returns the arguments as an object wherever they are one or are the JSON text of one.
 pub(crate) fn arguments_of(value: Option<&Value>) -> Value {
     match value {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),
-        Some(Value::String(text)) => match parsed(text) {
-            // Some exporters write the JSON text of the JSON text.
-            Some(inner) => inner,
-            None => match serde_json::from_str::<String>(text).ok().and_then(|inner| parsed(&inner)) {
-                Some(inner) => inner,
-                None => Value::String(text.clone()),
-            },
-        },
-        Some(other) => other.clone(),
+        Some(other) => unpacked_copy(other),
     }
 }
 
