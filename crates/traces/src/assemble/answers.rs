@@ -9,6 +9,7 @@ use super::open::Place;
 use super::step::Draft;
 use super::tree::Tree;
 use crate::chat::result_of;
+use crate::json::is_blank;
 use crate::parts::Role;
 use crate::vocabulary;
 
@@ -63,8 +64,9 @@ pub(super) fn join(tree: &Tree<'_>, drafts: &mut [Draft]) {
     }
 }
 
+/// Tells whether nothing is known of what came of a call. Some write an empty result into a tool's span, whatever it was.
 fn is_open(call: &StepCall) -> bool {
-    call.result.is_null() && call.error.is_none()
+    is_blank(&call.result) && call.error.is_none()
 }
 
 fn is_missing(drafts: &[Draft]) -> bool {
@@ -139,7 +141,8 @@ pub(super) fn answer(call: &mut StepCall, message: &Message) {
         }
         return;
     }
-    if call.result.is_null() && (call.error.is_none() || !message.content.is_empty()) {
+    let is_better = call.result.is_null() || is_blank(&call.result) && !message.content.is_empty();
+    if is_better && (call.error.is_none() || !message.content.is_empty()) {
         call.result = result_of(&Value::String(message.content.clone()));
     }
     if call.error.is_none() {

@@ -193,6 +193,22 @@ fn errors_are_kept() {
 }
 
 #[test]
+fn what_the_system_was_told_may_be_around_the_calls() {
+    let document = document(&whole_traces("langfuse/claude-agent-2025-12-22.trace.json")[0]);
+    let first = &document.steps[0].input.messages[0];
+    assert_eq!(first.role, "system");
+    assert!(first.content.starts_with("You are a friendly travel assistant"), "{}", first.content);
+}
+
+/// Google's ADK has an empty result in the tool's span, and the real one in the conversation.
+#[test]
+fn a_result_that_says_nothing_gives_way() {
+    let document = document(&whole_traces("langfuse/google-adk-2025-08-28.trace.json")[0]);
+    let call = calls(&document).next().expect("a call");
+    assert!(call.result["greeting"].is_string(), "{call:?}");
+}
+
+#[test]
 fn the_innermost_tells_what_a_call_used() {
     let document = document(&whole_traces("langfuse/agno-2025-06-11.trace.json")[0]);
     let usage = document.usage.expect("usage");
