@@ -97,7 +97,9 @@ pub(crate) fn first_choice(answers: &Value) -> Cow<'_, Value> {
             ["tool_calls", "function_call"].iter().any(|name| item.get(*name).is_some_and(|call| !is_blank(call)));
         let parts = ["parts", "content"].iter().filter_map(|name| item.get(*name)?.as_array()).flatten();
         let mut parts = parts.filter_map(Value::as_object);
-        listed || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
+        let written =
+            item.get("content").and_then(Value::as_str).is_some_and(|text| call::calls_of_text(text).is_some());
+        listed || written || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
     };
     let is_choice = |item: &Value| {
         item.get("finish_reason").is_some_and(Value::is_string)

@@ -64,6 +64,13 @@ fn of_several_choices_the_first_is_the_answer() {
     });
     let answered = json!({"choices": [{"message": choice("A")}, {"message": choice("B")}]});
     let whole = json!({"openinference.span.kind": "LLM", "output.value": answered.to_string()});
+    let called = r#"[{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]"#;
+    let calls = json!({
+        "llm.request.type": "chat",
+        "gen_ai.completion.0.content": called, "gen_ai.completion.0.finish_reason": "tool_calls",
+        "gen_ai.completion.1.content": called.replace("c1", "c2"), "gen_ai.completion.1.finish_reason": "tool_calls",
+    });
+    assert_eq!(document([span("chat", 1, calls)]).steps[0].tool_calls.len(), 2);
     let mut events = span("chat", 1, json!({"gen_ai.operation.name": "chat"}));
     let event_of =
         |index: u64, said: &str| event("gen_ai.choice", json!({"index": index, "message": choice(said).to_string()}));
