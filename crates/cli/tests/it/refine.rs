@@ -93,8 +93,8 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
              held out  0.526  [0.317, 0.727]    0.000  [0.000, 0.000]       9      0
       1      training  1.000  [0.914, 1.000]    1.000  [1.000, 1.000]       0      0
              held out  1.000  [0.832, 1.000]    1.000  [1.000, 1.000]       0      0
-      2      training      —                        —                       0     41
-             held out      —                        —                       0     19
+      2      training  0.000  [0.000, 0.086]        —                       0     41
+             held out  0.000  [0.000, 0.168]        —                       0     19
 
      1  goes by the tone
         held out: 9 better, 0 worse than today (p = 0.004): better
@@ -107,7 +107,8 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
         .karat/refine/eval_tone/candidate_1.py
 
      2  goes by the tone
-        held out: 0 better, 0 worse than today (p = 1.000), 19 lost to errors
+        held out: 0 better, 10 worse than today (p = 0.002): worse
+        19 lost to errors
           lost    t-01  passed → errored, negative
           lost    t-05  passed → errored, negative
           lost    t-08  passed → errored, positive

@@ -82,7 +82,9 @@ pub struct PartedAgreement {
 /// How far a function agrees with people.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PartAgreement {
+    /// Of all traces of the part, where an error counts as wrong: so every function is measured by the same traces.
     pub accuracy: Option<Estimate>,
+    /// Of the verdicts.
     pub kappa: Option<Estimate>,
     pub contradictions: u64,
     pub counts: AgreementCounts,
@@ -102,7 +104,9 @@ impl PartAgreement {
             };
             *count += 1;
         }
-        let Figures { accuracy, kappa, .. } = Figures::of(&counts);
+        let kappa = Figures::of(&counts).kappa;
+        let right = counts.passed_positive + counts.failed_negative;
+        let accuracy = Estimate::share(right, counts.compared() + counts.errored);
         Self { accuracy, kappa, contradictions: counts.contradictions(), counts }
     }
 
@@ -210,7 +214,7 @@ mod tests {
             (None, Rating::Negative),
         ]));
         assert_eq!((part.contradictions, part.counts.errored, part.right()), (1, 1, 1));
-        assert_eq!(part.accuracy, Estimate::share(1, 2));
+        assert_eq!(part.accuracy, Estimate::share(1, 3));
     }
 
     #[test]
