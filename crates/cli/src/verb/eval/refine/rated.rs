@@ -1,7 +1,7 @@
 //! The traces that people rated, in two parts.
 
 use karat_core::agreement::PartSize;
-use karat_core::feedback::Rating;
+use karat_core::feedback::{Rating, note_of};
 use karat_core::port::{FeedbackStore, TraceStore};
 use karat_core::stored::TraceFilter;
 use karat_forge::refine::is_held_out;
@@ -84,9 +84,8 @@ impl Parted {
     }
 }
 
-/// Returns what the newest author of a rating noted.
+/// Returns what the newest author of a rating noted, as long as they still say so.
 pub(super) async fn note(store: &Store, trace_id: &str, rating: Rating) -> Result<Option<String>, Failure> {
     let all = store.feedback_of(trace_id).await.map_err(store_failure)?;
-    let notes = all.into_iter().rev().filter(|feedback| feedback.rating == Some(rating));
-    Ok(notes.filter_map(|feedback| feedback.note).find(|note| !note.trim().is_empty()))
+    Ok(note_of(&all, rating).map(str::to_owned))
 }
