@@ -256,6 +256,34 @@ fn a_dry_run_asks_nobody() {
     assert_held_out(&output.stdout, 60);
 }
 
+#[test]
+fn what_people_no_longer_say_is_not_told() {
+    let project = prepared();
+    let store = ProjectStore::open(&project);
+    let version = store.version("eval_tone", TODAY);
+    for number in 0..60 {
+        let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
+        store.trace(&trace_id(number), &format!("{word} {}", mark(number)), "2026-11-10");
+        store.verdict("eval_tone", version, &trace_id(number), Some(true), "always");
+        store.feedback("ada", &trace_id(number), rating, None);
+    }
+    let wrong: Vec<usize> = (0..60)
+        .filter(|number| number % 2 == 1 && !is_held_out("eval_tone", &trace_id(*number), 0.4))
+        .take(2)
+        .collect();
+    for (number, kind) in wrong.iter().zip(["label-wrong", "dismissed"]) {
+        let trace = trace_id(*number);
+        let resolved = project.run(["contradictions", "resolve", "tone", &trace, kind, "--author", "bob"]);
+        assert_eq!(resolved.code, Some(0), "{}", resolved.both());
+    }
+    let output = project.run(["eval", "refine", "tone", "--dry-run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stderr.contains("2 rated traces left out: the contradiction is resolved"), "{}", output.stderr);
+    for number in wrong {
+        assert!(!output.stdout.contains(&mark(number)), "the model is told of trace {number}");
+    }
+}
+
 #[cfg(unix)]
 mod at_the_terminal {
     use super::*;
