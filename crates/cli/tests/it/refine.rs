@@ -257,6 +257,34 @@ fn a_dry_run_asks_nobody() {
 }
 
 #[test]
+fn trials_of_one_task_are_on_one_side() {
+    let project = prepared();
+    let store = ProjectStore::open(&project);
+    store.version("eval_tone", TODAY);
+    for number in 0..120 {
+        let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
+        // Three traces of each task.
+        let task = number / 3;
+        store.document(&json!({
+            "trace_id": trace_id(number),
+            "metadata": {"task_id": task, "expected_actions": ["the-right-answer"]},
+            "steps": [{"input": {"message": format!("{word} task-{task:02}-end")}, "output": {"response": "Done."}}],
+        }));
+        store.feedback("ada", &trace_id(number), rating, None);
+    }
+    let output = project.run(["eval", "refine", "tone", "--dry-run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(!output.stdout.contains("the-right-answer"), "{}", output.stdout);
+    let mut told = 0;
+    for task in 0..40 {
+        let is_told = output.stdout.contains(&format!("task-{task:02}-end"));
+        assert!(!(is_told && is_held_out("eval_tone", &format!("task: {task}"), 0.4)), "task {task} is held out");
+        told += usize::from(is_told);
+    }
+    assert!(told > 3, "{told} tasks are told of");
+}
+
+#[test]
 fn what_people_no_longer_say_is_not_told() {
     let project = prepared();
     let store = ProjectStore::open(&project);
@@ -314,6 +342,10 @@ mod at_the_terminal {
         ada.types("1");
         ada.reads("adopted 1 as version 2 of eval_tone");
         ada.leaves_with(0);
+        // Whoever holds out more now holds out what the model was told of.
+        let again = |share: &str| project.run(["eval", "refine", "tone", "--dry-run", "--hold-out", share]).stderr;
+        assert!(again("0.5").contains("its model was told of traces that are held out now"), "{}", again("0.5"));
+        assert!(!again("0.4").contains("its model was told"), "{}", again("0.4"));
         let note = "refined by openai:test-model, approved by Ada: goes by the tone";
         assert_eq!(versions(&project), [(TODAY.to_owned(), None), (GOOD.to_owned(), Some(note.to_owned()))]);
     }

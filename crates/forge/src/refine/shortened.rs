@@ -9,8 +9,25 @@ const MOST_BYTES: usize = 6000;
 /// How long texts are and how many elements lists have, at first and where that is too much.
 const MEASURES: [(usize, usize); 4] = [(1200, 24), (500, 12), (200, 8), (80, 6)];
 
+/// How metadata is called that says what should have come out. Code that went by it would judge the label, and not the
+/// agent.
+const ANSWERS: [&str; 8] = ["expected", "ground_truth", "groundtruth", "gold", "reference", "reward", "score", "label"];
+
+/// Leaves out what the source knows of the right answer.
+fn without_answers(trace: &Value) -> Value {
+    let mut told = trace.clone();
+    if let Some(metadata) = told.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, _| {
+            let key = key.to_lowercase();
+            !ANSWERS.iter().any(|answer| key.starts_with(answer))
+        });
+    }
+    told
+}
+
 /// Shortens a trace. Of a list the first and the last elements are told; what stands for the rest begins with `…`.
 pub(super) fn shortened(trace: &Value) -> Value {
+    let trace = &without_answers(trace);
     let mut told = trace.clone();
     for (longest, most) in MEASURES {
         told = cut(trace, longest, most);
@@ -50,6 +67,16 @@ mod tests {
     fn a_short_trace_is_told_whole() {
         let trace = json!({"trace_id": "t", "steps": [{"output": {"response": "Yes", "score": 1.5}}]});
         assert_eq!(shortened(&trace), trace);
+    }
+
+    #[test]
+    fn no_right_answer_is_told() {
+        let trace = json!({
+            "metadata": {"expected_actions": [1], "Expected_Outputs": [2], "reward": 1.0, "task_id": 3},
+            "steps": [{"output": {"score": 1}}],
+        });
+        let told = json!({"metadata": {"task_id": 3}, "steps": [{"output": {"score": 1}}]});
+        assert_eq!(shortened(&trace), told);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use karat_report::{code_diff_text, printable, replace_file};
 use karat_store::Store;
 use tokio::runtime::Runtime;
 
+use super::REFINED;
 use crate::args::EvalRefineArgs;
 use crate::ask::{self, NoAnswer};
 use crate::clock::SystemClock;
@@ -126,7 +127,7 @@ impl Adopting<'_> {
             code: candidate.code.clone(),
             code_hash: candidate.code_hash.clone(),
             guest_hash: self.guest_hash.to_owned(),
-            note: Some(format!("refined by {}, approved by {author}{why}", self.refinement.model)),
+            note: Some(format!("{REFINED} {}, approved by {author}{why}", self.refinement.model)),
             created_at: SystemClock.now(),
         };
         let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;

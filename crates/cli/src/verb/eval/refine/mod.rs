@@ -17,7 +17,7 @@ use karat_store::Store;
 
 use self::judging::Court;
 use self::rated::{Parted, RatedTrace};
-use crate::args::{EvalRefineArgs, OutputFormat};
+use crate::args::{EvalRefineArgs, HOLD_OUT, OutputFormat};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
@@ -31,6 +31,9 @@ use crate::stored_eval::{find_eval, version_among, versions_of};
 const MOST_CANDIDATES: usize = 20;
 const MOST_ROUNDS: usize = 10;
 
+/// How the note of a version begins that a model wrote.
+const REFINED: &str = "refined by";
+
 pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     verify(args)?;
     let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
@@ -40,7 +43,9 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     let preparing = async {
         let store = open_store(&settings).await?;
         let eval = find_eval(&store, &args.name).await?;
-        let version = version_among(&versions_of(&store, &eval).await?, None)?;
+        let versions = versions_of(&store, &eval).await?;
+        warn_of_leaks(&versions, args.hold_out, printer);
+        let version = version_among(&versions, None)?;
         let parted = Parted::read(&store, &eval.eval_id, args.hold_out, printer).await?;
         Ok::<_, Failure>((store, version, parted))
     };
@@ -130,6 +135,18 @@ fn verify(args: &EvalRefineArgs) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Says that the held-out part may not be unknown to whoever wrote today's code: a larger share holds traces out of which
+/// a model was told before.
+fn warn_of_leaks(versions: &[EvalVersion], share: f64, printer: &Printer) {
+    let is_refined = |version: &EvalVersion| version.note.as_deref().is_some_and(|note| note.starts_with(REFINED));
+    if share > HOLD_OUT && versions.iter().any(is_refined) {
+        printer.warn(
+            "a version was refined before: with a larger --hold-out than then, its model was told of traces that are \
+             held out now",
+        );
+    }
 }
 
 /// Says what is wrong with a model's code, in words that go back to it.

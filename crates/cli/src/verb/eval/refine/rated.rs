@@ -6,9 +6,10 @@ use karat_core::agreement::PartSize;
 use karat_core::feedback::{Rating, note_of};
 use karat_core::port::{ComparisonStore, FeedbackStore, TraceStore};
 use karat_core::stored::{Contradiction, ContradictionFilter, ResolutionKind, TraceFilter};
-use karat_forge::refine::is_held_out;
+use karat_forge::refine::{group_of, is_held_out};
 use karat_report::counted;
 use karat_store::Store;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -54,7 +55,8 @@ impl Parted {
                 }
                 // One that went away in the meantime is not missed.
                 if let Some(stored) = store.trace(&id).await.map_err(store_failure)? {
-                    let held_out = is_held_out(eval_id, &id, share);
+                    let document = serde_json::from_str::<Value>(&stored.document).unwrap_or_default();
+                    let held_out = is_held_out(eval_id, &group_of(&id, &document), share);
                     traces.push(RatedTrace { id, document: stored.document, rating, held_out });
                 }
             }
