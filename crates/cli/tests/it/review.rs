@@ -97,6 +97,23 @@ fn history(project: &TempProject) -> usize {
     project.run(["feedback", "list", "--history", "--format", "jsonl"]).stdout.lines().count()
 }
 
+/// A clock that was ahead must not take the last word from whoever rates now.
+#[test]
+fn what_is_stored_counts() {
+    let ada = ada_with(&["t1"]);
+    let ahead = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(20);
+    let rows = format!("trace_id,rating,created_at\nt1,retracted,{ahead}\n");
+    let imported = ada.command(["feedback", "import", "-"]).stdin(rows).run();
+    assert_eq!(imported.code, Some(0), "{}", imported.both());
+    let mut person = Reviewer::at(&ada, &[]);
+    person.reads("trace t1");
+    person.presses("g");
+    person.reads("positive, stored: t1");
+    assert_eq!(ratings(&ada), [rated("t1", "positive", "")]);
+    person.presses("q");
+    person.leaves_with(0);
+}
+
 #[test]
 fn every_key_does_what_it_says() {
     let ada = ada_with(&["t1", "t2", "t3", "t4"]);
