@@ -89,10 +89,10 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
       19 rated traces held out, 10 positive and 9 negative
 
       code   part     accuracy                 kappa                    wrong errors
-      today  training  0.488  [0.343, 0.635]    0.000  [0.000, 0.000]      21      0
-             held out  0.526  [0.317, 0.727]    0.000  [0.000, 0.000]       9      0
-      1      training  1.000  [0.914, 1.000]    1.000  [1.000, 1.000]       0      0
-             held out  1.000  [0.832, 1.000]    1.000  [1.000, 1.000]       0      0
+      today  training  0.488  [0.343, 0.635]    0.000  [-0.284, 0.288]     21      0
+             held out  0.526  [0.317, 0.727]    0.000  [-0.442, 0.423]      9      0
+      1      training  1.000  [0.914, 1.000]    1.000  [0.829, 1.000]       0      0
+             held out  1.000  [0.832, 1.000]    1.000  [0.663, 1.000]       0      0
       2      training  0.000  [0.000, 0.086]        —                       0     41
              held out  0.000  [0.000, 0.168]        —                       0     19
 
