@@ -18,13 +18,6 @@ pub struct RatedVerdict {
     pub rating: Rating,
 }
 
-impl RatedVerdict {
-    /// Tells whether people say the opposite.
-    pub fn is_contradicted(&self) -> bool {
-        self.passed.is_some_and(|passed| self.rating.contradicts(passed))
-    }
-}
-
 /// What `karat eval refine --format json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval refine")]
@@ -43,8 +36,6 @@ pub struct Refinement {
     pub candidates: Vec<Candidate>,
     /// What the model wrote that is no eval function.
     pub refused: Vec<RefusedCode>,
-    /// What a person approved; null where nobody did.
-    pub adopted: Option<AdoptedCandidate>,
 }
 
 /// How many traces of each rating there are.
@@ -177,15 +168,6 @@ pub fn rank(candidates: &mut [Candidate]) {
 pub struct RefusedCode {
     pub code: String,
     pub reasons: Vec<String>,
-}
-
-/// The candidate that became a version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct AdoptedCandidate {
-    pub candidate: u64,
-    pub version: u64,
-    /// Who approved it.
-    pub author: String,
 }
 
 #[cfg(test)]

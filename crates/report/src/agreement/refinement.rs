@@ -155,7 +155,6 @@ mod tests {
             today: PartedAgreement { training: part, held_out: part },
             candidates: vec![candidate(1, 1, 0), candidate(2, 9, 2)],
             refused: vec![RefusedCode { code: "import os".to_owned(), reasons: vec!["import of 'os'".to_owned()] }],
-            adopted: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What becomes of candidates: a person adopts one, or they are written for later.
 
-use karat_core::agreement::{AdoptedCandidate, Candidate, Refinement};
+use karat_core::agreement::{Candidate, Refinement};
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
 use karat_core::stored::{EvalVersion, NewVersion};
@@ -64,7 +64,7 @@ impl Decision {
 
 /// Asks a person which candidate becomes a version.
 pub(super) struct Adopting<'a> {
-    pub(super) refinement: &'a mut Refinement,
+    pub(super) refinement: &'a Refinement,
     pub(super) version: &'a EvalVersion,
     pub(super) guest_hash: &'a str,
     pub(super) store: &'a Store,
@@ -132,10 +132,8 @@ impl Adopting<'_> {
         };
         let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;
         self.runtime.block_on(self.store.close());
-        let adopted = AdoptedCandidate { candidate: candidate.number, version: added.version, author };
         let name = printable(&version.eval_id).into_owned();
-        let told = format!("adopted {} as version {} of {name}\n", adopted.candidate, adopted.version);
-        self.refinement.adopted = Some(adopted);
+        let told = format!("adopted {} as version {} of {name}\n", candidate.number, added.version);
         printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
         printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
         printer.note(&format!("its file is as it was; 'karat eval show {name}' prints the new code"));

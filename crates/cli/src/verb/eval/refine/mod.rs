@@ -115,7 +115,7 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     if is_asked {
         let (version, guest_hash) = (&version, court.guest_hash());
         let adopting =
-            adopting::Adopting { refinement: &mut refinement, version, guest_hash, store: &store, runtime: &runtime };
+            adopting::Adopting { refinement: &refinement, version, guest_hash, store: &store, runtime: &runtime };
         return adopting.ask(args, environment, printer);
     }
     if let Some(file) = refinement.candidates.first().and_then(|candidate| candidate.file.as_ref()) {
@@ -283,7 +283,6 @@ impl Refining<'_> {
             today,
             candidates,
             refused: self.refused,
-            adopted: None,
         }
     }
 }
