@@ -40,7 +40,7 @@ pub(crate) struct FeedbackAddArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Who says so [default: who is logged in]
+    /// Who says so [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// What stdout is
@@ -57,7 +57,7 @@ pub(crate) struct FeedbackRetractArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Whose rating it is [default: who is logged in]
+    /// Whose rating it is [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// What stdout is
@@ -77,7 +77,7 @@ pub(crate) struct FeedbackImportArgs {
     /// How the file is written [default: by its first character]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<FeedbackKind>,
-    /// Who speaks in rows that name nobody [default: who is logged in]
+    /// Who speaks in rows that name nobody [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// Pass over columns and keys that are not known

@@ -111,8 +111,8 @@ fn what_is_wrong_is_said() {
     let output = nobody.run(["feedback", "add", "t", "positive"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @"
-    error: nobody says who speaks
-    hint: --author NAME, or the variable GIT_AUTHOR_NAME
+    error: it is not known who you are
+    hint: --author NAME says it, or the variable GIT_AUTHOR_NAME
     ");
 }
 

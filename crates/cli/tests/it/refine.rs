@@ -231,7 +231,8 @@ fn too_few_ratings_are_said() {
 #[test]
 fn what_is_missing_is_said_with_a_way_out() {
     let project = rated(60);
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["eval", "refine", "tone", "--model", "openai:m", "--approved-by", " "], 2, "--approved-by is empty"),
         (&["eval", "refine", "tone"], 2, "set 'refine' in karat.json"),
         (&["eval", "refine", "tune", "--model", "openai:m"], 2, "did you mean 'eval_tone'?"),
         (&["eval", "refine", "tone", "--model", "nobody:m"], 2, "'nobody:m' is no rewriter"),

@@ -44,7 +44,7 @@ pub(crate) struct EvalRefineArgs {
     /// Write the candidates into this folder [default without a terminal: .karat/refine/NAME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Who approves [default: as git and the system say]
+    /// Who approves [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) approved_by: Option<String>,
     /// What stdout is

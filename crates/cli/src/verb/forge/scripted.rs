@@ -21,6 +21,7 @@ use super::report::ForgeReport;
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
 use super::{Forge, plan_text};
+use crate::author::approver;
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
@@ -243,13 +244,11 @@ impl Forge<'_> {
 
     /// Returns who approves where nobody can be asked.
     pub(super) fn approver_name(&self) -> Result<String, Failure> {
-        self.known_approver()
-            .ok_or_else(|| Failure::invalid("it is not known who approves").hint("say it with --approved-by NAME"))
+        approver(self.args.approved_by.as_deref(), self.environment)
     }
 
     pub(super) fn known_approver(&self) -> Option<String> {
-        let name = self.args.approved_by.clone().or_else(|| self.environment.user_name.clone())?;
-        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+        self.approver_name().ok()
     }
 
     fn require_triggers(&self) -> Result<(), Failure> {

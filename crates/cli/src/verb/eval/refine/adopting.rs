@@ -13,7 +13,6 @@ use super::REFINED;
 use crate::args::EvalRefineArgs;
 use crate::ask::{self, NoAnswer};
 use crate::clock::SystemClock;
-use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -69,15 +68,12 @@ pub(super) struct Adopting<'a> {
     pub(super) guest_hash: &'a str,
     pub(super) store: &'a Store,
     pub(super) runtime: &'a Runtime,
+    /// Who is asked.
+    pub(super) approver: &'a str,
 }
 
 impl Adopting<'_> {
-    pub(super) fn ask(
-        self,
-        args: &EvalRefineArgs,
-        environment: &Environment,
-        printer: &Printer,
-    ) -> Result<ExitStatus, Failure> {
+    pub(super) fn ask(self, printer: &Printer) -> Result<ExitStatus, Failure> {
         let most = self.refinement.candidates.len();
         let numbers = if most == 1 { "1".to_owned() } else { format!("1-{most}") };
         let question = format!("Adopt which? ({numbers} adopts, d N shows the diff, q leaves)");
@@ -102,7 +98,7 @@ impl Adopting<'_> {
                 }
                 Some(Decision::Adopt(number)) if number <= most => {
                     let candidate = self.refinement.candidates[number - 1].clone();
-                    return self.adopt(&candidate, args, environment, printer);
+                    return self.adopt(&candidate, printer);
                 }
                 // Nothing is adopted by a slip of the finger.
                 _ => printer.talk(&format!("a number ({numbers}), d with a number, or q")),
@@ -110,16 +106,7 @@ impl Adopting<'_> {
         }
     }
 
-    fn adopt(
-        self,
-        candidate: &Candidate,
-        args: &EvalRefineArgs,
-        environment: &Environment,
-        printer: &Printer,
-    ) -> Result<ExitStatus, Failure> {
-        let named = args.approved_by.clone().or_else(|| environment.user_name.clone());
-        let author = named.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        let author = author.unwrap_or_else(|| "somebody".to_owned());
+    fn adopt(self, candidate: &Candidate, printer: &Printer) -> Result<ExitStatus, Failure> {
         let why = shorten(&candidate.why, LONGEST_WHY);
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         let version = NewVersion {
@@ -127,7 +114,7 @@ impl Adopting<'_> {
             code: candidate.code.clone(),
             code_hash: candidate.code_hash.clone(),
             guest_hash: self.guest_hash.to_owned(),
-            note: Some(format!("{REFINED} {}, approved by {author}{why}", self.refinement.model)),
+            note: Some(format!("{REFINED} {}, approved by {}{why}", self.refinement.model, self.approver)),
             created_at: SystemClock.now(),
         };
         let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;

@@ -18,6 +18,7 @@ use karat_store::Store;
 use self::judging::Court;
 use self::rated::{Parted, RatedTrace};
 use crate::args::{EvalRefineArgs, HOLD_OUT, OutputFormat};
+use crate::author::approver;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
@@ -39,6 +40,16 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
     // Who names no model is told so before anything is judged.
     let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
+    // So is who cannot approve anything: a model's answer costs money.
+    let is_asked = args.format == OutputFormat::Human
+        && !args.dry_run
+        && environment.stdin_is_terminal
+        && environment.stderr_is_terminal;
+    let approver = if is_asked || args.approved_by.is_some() {
+        Some(approver(args.approved_by.as_deref(), environment)?).filter(|_| is_asked)
+    } else {
+        None
+    };
     let runtime = runtime_that_ends()?;
     let preparing = async {
         let store = open_store(&settings).await?;
@@ -106,17 +117,21 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
             None => failure,
         });
     }
-    let is_asked =
-        args.format == OutputFormat::Human && environment.stdin_is_terminal && environment.stderr_is_terminal;
-    if args.out.is_some() || !is_asked {
+    if args.out.is_some() || approver.is_none() {
         adopting::write(&mut refinement, args, &settings)?;
     }
     show(&refinement, args.format, printer)?;
-    if is_asked {
-        let (version, guest_hash) = (&version, court.guest_hash());
-        let adopting =
-            adopting::Adopting { refinement: &refinement, version, guest_hash, store: &store, runtime: &runtime };
-        return adopting.ask(args, environment, printer);
+    if let Some(approver) = approver {
+        let (version, guest_hash, approver) = (&version, court.guest_hash(), approver.as_str());
+        let adopting = adopting::Adopting {
+            refinement: &refinement,
+            version,
+            guest_hash,
+            store: &store,
+            runtime: &runtime,
+            approver,
+        };
+        return adopting.ask(printer);
     }
     if let Some(file) = refinement.candidates.first().and_then(|candidate| candidate.file.as_ref()) {
         printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version"));
