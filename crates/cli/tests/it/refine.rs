@@ -350,6 +350,28 @@ mod at_the_terminal {
         assert_eq!(versions(&project), [(TODAY.to_owned(), None), (GOOD.to_owned(), Some(note.to_owned()))]);
     }
 
+    /// A file that stays as it was would undo the adoption when it is added again.
+    #[test]
+    fn an_adopted_function_goes_into_its_file() {
+        let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
+        let project = rated(60).file("evals/functions/tone.py", TODAY);
+        for (answer, code) in [("n", TODAY), ("y", GOOD)] {
+            let mut ada = person(&project, &server);
+            ada.reads("Adopt which?");
+            ada.types("1");
+            ada.reads("adopted 1 as version");
+            ada.reads("Write it to evals/functions/tone.py too?");
+            ada.types(answer);
+            ada.leaves_with(0);
+            assert_eq!(project.read("evals/functions/tone.py"), code);
+            let added = project.run(["eval", "add", "tone"]);
+            assert_eq!(added.code, Some(0), "{}", added.both());
+            let is_undone = added.stderr.contains("the code of version 1 again, in place of version 2 (refined by");
+            assert_eq!(is_undone, answer == "n", "{}", added.both());
+        }
+        assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(GOOD));
+    }
+
     #[test]
     fn who_leaves_adopts_nothing() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));

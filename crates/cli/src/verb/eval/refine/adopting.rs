@@ -13,6 +13,7 @@ use super::REFINED;
 use crate::args::EvalRefineArgs;
 use crate::ask::{self, NoAnswer};
 use crate::clock::SystemClock;
+use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -68,6 +69,7 @@ pub(super) struct Adopting<'a> {
     pub(super) guest_hash: &'a str,
     pub(super) store: &'a Store,
     pub(super) runtime: &'a Runtime,
+    pub(super) settings: &'a Settings,
     /// Who is asked.
     pub(super) approver: &'a str,
 }
@@ -118,13 +120,42 @@ impl Adopting<'_> {
             created_at: SystemClock.now(),
         };
         let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;
-        self.runtime.block_on(self.store.close());
         let name = printable(&version.eval_id).into_owned();
         let told = format!("adopted {} as version {} of {name}\n", candidate.number, added.version);
         printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
         printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
-        printer.note(&format!("its file is as it was; 'karat eval show {name}' prints the new code"));
+        self.offer_file(candidate, printer)?;
         Ok(ExitStatus::Success)
+    }
+
+    /// Offers to write the code into the function's file: otherwise adding that file again would undo the adoption.
+    fn offer_file(&self, candidate: &Candidate, printer: &Printer) -> Result<(), Failure> {
+        let files = find_functions(self.settings).map(|found| found.files).unwrap_or_default();
+        let file = files.into_iter().find_map(|file| {
+            let function = file.function.ok()?;
+            (function.name == self.version.eval_id).then_some((file.path, file.shown, function))
+        });
+        let name = printable(&self.version.eval_id);
+        let Some((path, shown, function)) = file else {
+            printer.note(&format!("'karat eval show {name}' prints the new code"));
+            return Ok(());
+        };
+        // What somebody changed since is not written over.
+        if function.code_hash == self.version.code_hash {
+            match ask::line(&format!("Write it to {shown} too? (y/N)")) {
+                Ok(line) if matches!(line.trim().to_lowercase().as_str(), "y" | "yes") => {
+                    let failed = |error| Failure::errored(format!("cannot write {shown}: {error}"));
+                    replace_file(&path, &candidate.code).map_err(failed)?;
+                    printer.talk(&format!("wrote {shown}"));
+                    return Ok(());
+                }
+                Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
+                _ => {}
+            }
+        }
+        printer
+            .note(&format!("{shown} is as it was: 'karat eval add' of it would put its code in place of this version"));
+        Ok(())
     }
 }
 

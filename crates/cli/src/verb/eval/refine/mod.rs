@@ -129,6 +129,7 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
             guest_hash,
             store: &store,
             runtime: &runtime,
+            settings: &settings,
             approver,
         };
         return adopting.ask(printer);
