@@ -39,7 +39,8 @@ pub struct VersionComparison {
 /// One version in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct VersionFigures {
-    pub version: u64,
+    /// Null: code that is no version yet.
+    pub version: Option<u64>,
     /// On the compared traces, where an error counts as wrong.
     pub accuracy: Option<Estimate>,
     /// Common traces on which this version errored.
@@ -124,7 +125,7 @@ impl VersionComparison {
         changed.sort_by(|left, right| (left.change, &left.trace_id).cmp(&(right.change, &right.trace_id)));
         let compared = both_right + both_wrong + better + worse;
         let side = |version: u64, errored: u64, right: u64| VersionFigures {
-            version,
+            version: Some(version),
             accuracy: Estimate::share(right, compared),
             errored,
         };

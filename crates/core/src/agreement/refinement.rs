@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Estimate, Figures, VersionComparison};
+use super::{Direction, Estimate, Figures, VersionComparison};
 use crate::feedback::Rating;
 use crate::stored::{AgreementCounts, VerdictPair};
 
@@ -34,8 +34,19 @@ pub struct Refinement {
     pub today: PartedAgreement,
     /// The best on the training part first: whoever chose by the held-out part would make it a training part too.
     pub candidates: Vec<Candidate>,
-    /// What the model wrote that is no eval function.
+    /// What the model wrote that is not taken: it is no eval function, or it is today's code or another candidate's.
     pub refused: Vec<RefusedCode>,
+}
+
+impl Refinement {
+    /// Returns the first candidate that is worth adopting: better than today's version on the training part, and not
+    /// worse on the part of which its author knew nothing.
+    pub fn suggested(&self) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| {
+            candidate.agreement.training.right() > self.today.training.right()
+                && candidate.held_out_changes.direction != Direction::Worse
+        })
+    }
 }
 
 /// How many traces of each rating there are.
@@ -142,13 +153,15 @@ impl Candidate {
             rating: Some(before.rating),
         };
         let pairs = today.iter().zip(held_out).map(pair).collect();
+        let mut held_out_changes = VersionComparison::of(eval_id, version, version, pairs);
+        held_out_changes.now.version = None;
         Self {
             number: 0,
             why,
             code,
             code_hash,
             agreement: PartedAgreement { training: PartAgreement::of(training), held_out: PartAgreement::of(held_out) },
-            held_out_changes: VersionComparison::of(eval_id, version, version + 1, pairs),
+            held_out_changes,
             file: None,
         }
     }
@@ -163,7 +176,7 @@ pub fn rank(candidates: &mut [Candidate]) {
     }
 }
 
-/// Code that could not be run.
+/// Code that is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RefusedCode {
     pub code: String,
@@ -216,12 +229,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_worse_is_not_suggested() {
+        let (right, wrong) = ((Some(true), Rating::Positive), (Some(false), Rating::Positive));
+        let today = PartAgreement::of(&verdicts(&[right, wrong, wrong]));
+        let mut refinement = Refinement {
+            eval_id: "eval_x".to_owned(),
+            version: 3,
+            model: String::new(),
+            training: PartSize::default(),
+            held_out: PartSize::default(),
+            today: PartedAgreement { training: today, held_out: today },
+            candidates: vec![candidate("as today", &verdicts(&[wrong, right, wrong]))],
+            refused: Vec::new(),
+        };
+        assert_eq!(refinement.suggested(), None);
+        let fitted = candidate("learnt by heart", &verdicts(&[right, right, right]));
+        let changes = VersionComparison { direction: Direction::Worse, ..fitted.held_out_changes.clone() };
+        refinement.candidates.push(Candidate { held_out_changes: changes, ..fitted });
+        assert_eq!(refinement.suggested(), None);
+        refinement.candidates.push(candidate("better", &verdicts(&[right, right, wrong])));
+        assert_eq!(refinement.suggested().map(|one| one.why.as_str()), Some("better"));
+    }
+
+    #[test]
     fn a_candidate_is_held_against_today() {
         let before = verdicts(&[(Some(true), Rating::Negative), (Some(true), Rating::Positive)]);
         let now = verdicts(&[(Some(false), Rating::Negative), (Some(true), Rating::Positive)]);
         let parts = (String::new(), String::new(), String::new());
         let changes = Candidate::measure("eval_x", 3, parts, &[], (&before, &now)).held_out_changes;
-        assert_eq!((changes.before.version, changes.now.version), (3, 4));
+        assert_eq!((changes.before.version, changes.now.version), (Some(3), None));
         assert_eq!((changes.better, changes.worse, changes.changed.len()), (1, 0, 1));
     }
 }

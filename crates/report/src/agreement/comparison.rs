@@ -21,7 +21,7 @@ pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, set
     let name = printable(&comparison.eval_id);
     let name = palette.bold(cut(&name, 50, symbols.ellipsis));
     let (before, now) = (&comparison.before, &comparison.now);
-    let _ = writeln!(out, "{name} version {} {} {}", before.version, symbols.arrow, now.version);
+    let _ = writeln!(out, "{name} version {} {} {}", version(before), symbols.arrow, version(now));
     let _ = writeln!(
         out,
         "  {} judged by both, {} of them rated (where an error counts as wrong)\n",
@@ -53,8 +53,12 @@ pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, set
     out
 }
 
+fn version(side: &VersionFigures) -> String {
+    side.version.map_or_else(|| "new".to_owned(), |version| version.to_string())
+}
+
 fn side_line(side: &VersionFigures, dash: &str) -> String {
-    format!("{:<9}  {}  {:>6}", side.version, estimate(side.accuracy, dash), side.errored)
+    format!("{:<9}  {}  {:>6}", version(side), estimate(side.accuracy, dash), side.errored)
 }
 
 fn write_changes(
@@ -113,7 +117,7 @@ fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut S
 
 fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> String {
     let palette = settings.palette;
-    let now = comparison.now.version;
+    let now = version(&comparison.now);
     let lost = match comparison.count(Change::Lost) {
         0 => String::new(),
         lost => format!("\n{} lost to errors", counted(lost, "verdict")),

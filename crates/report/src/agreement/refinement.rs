@@ -36,8 +36,7 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
     }
     if !refinement.refused.is_empty() {
         let count = refinement.refused.len();
-        let _ =
-            writeln!(out, "\n{}", palette.broken(format!("{} of the model cannot be run", counted(count, "function"))));
+        let _ = writeln!(out, "\n{}", palette.broken(format!("{} of the model not taken", counted(count, "function"))));
         for refused in &refinement.refused {
             let reasons = refused.reasons.join("; ");
             let reasons = printable(&reasons);
@@ -192,7 +191,7 @@ mod tests {
               lost    trace-18  passed -> errored, positive
               lost    trace-19  failed -> errored, negative
 
-        1 function of the model cannot be run
+        1 function of the model not taken
           import of 'os'
         ");
     }

@@ -120,6 +120,7 @@ impl Adopting<'_> {
             created_at: SystemClock.now(),
         };
         let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;
+        self.runtime.block_on(self.store.close());
         let name = printable(&version.eval_id).into_owned();
         let told = format!("adopted {} as version {} of {name}\n", candidate.number, added.version);
         printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;

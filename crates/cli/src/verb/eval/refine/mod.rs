@@ -111,7 +111,7 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     let mut refinement = refining.into_refinement(&identity);
     if refinement.candidates.is_empty() {
         show(&refinement, args.format, printer)?;
-        let failure = Failure::errored(format!("{identity} wrote no function that can be run"));
+        let failure = Failure::errored(format!("{identity} wrote no other function that can be run"));
         return Err(match problem {
             Some(problem) => failure.quote(problem),
             None => failure,
@@ -134,8 +134,9 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
         };
         return adopting.ask(printer);
     }
-    if let Some(file) = refinement.candidates.first().and_then(|candidate| candidate.file.as_ref()) {
-        printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version"));
+    match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
+        Some(file) => printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version")),
+        None => printer.note("nothing was adopted, and no candidate does better than today's version"),
     }
     Ok(ExitStatus::Success)
 }
