@@ -79,7 +79,7 @@ fn assert_held_out(told: &str, count: usize) {
 fn candidates_stand_beside_today_and_nothing_is_adopted() {
     let script = json!({"*": {"queue": [candidates(&[INVALID, BREAKS]), candidates(&[GOOD])]}});
     let server = ScriptedServer::start(script);
-    let project = asking(rated(60), &server);
+    let project = asking(rated(60), &server).file(".karat/refine/eval_tone/candidate_3.py", "old");
     let output = refine(&project, &["--candidates", "2"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
@@ -123,6 +123,7 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
     nothing was adopted: 'karat eval add .karat/refine/eval_tone/candidate_1.py' makes it a version
     ");
     assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
+    assert!(!project.path().join(".karat/refine/eval_tone/candidate_3.py").exists(), "of an earlier time");
     assert_eq!(versions(&project), [(TODAY.to_owned(), None)]);
     let bodies = server.bodies();
     assert_eq!((bodies.len(), server.refusals()), (2, Vec::new()));
@@ -370,6 +371,20 @@ mod at_the_terminal {
             assert_eq!(is_undone, answer == "n", "{}", added.both());
         }
         assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(GOOD));
+    }
+
+    #[test]
+    fn a_version_that_came_in_the_meantime_is_not_replaced() {
+        let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
+        let project = rated(60);
+        let mut ada = person(&project, &server);
+        ada.reads("Adopt which?");
+        ProjectStore::open(&project).version("eval_tone", BREAKS);
+        ada.types("1");
+        ada.reads("version 2 of eval_tone was added in the meantime");
+        ada.leaves_with(3);
+        assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(BREAKS));
+        assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What becomes of candidates: a person adopts one, or they are written for later.
 
+use std::path::{Path, PathBuf};
+
 use karat_core::agreement::{Candidate, Refinement};
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
@@ -26,16 +28,32 @@ const LONGEST_WHY: usize = 200;
 pub(super) fn write(refinement: &mut Refinement, args: &EvalRefineArgs, settings: &Settings) -> Result<(), Failure> {
     let folder = match &args.out {
         Some(folder) => settings.here.join(folder),
-        None => settings.root.join(".karat").join("refine").join(&refinement.eval_id),
+        None => own_folder(&refinement.eval_id, settings),
     };
-    let failed = |error: std::io::Error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&folder)));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
     for candidate in &mut refinement.candidates {
-        let path = folder.join(format!("candidate_{}.py", candidate.number));
-        replace_file(&path, &candidate.code).map_err(failed)?;
-        candidate.file = Some(settings.shown(&path));
+        candidate.file = Some(write_one(candidate, &folder, settings)?);
+    }
+    // Those of an earlier time would pass for candidates of today. What else a person's folder holds is theirs.
+    if args.out.is_none() {
+        let more = (refinement.candidates.len() + 1..).map(|number| folder.join(format!("candidate_{number}.py")));
+        for old in more.take_while(|old| old.exists()) {
+            std::fs::remove_file(&old)
+                .map_err(|error| Failure::errored(format!("cannot remove {}: {error}", settings.shown(&old))))?;
+        }
     }
     Ok(())
+}
+
+fn own_folder(eval_id: &str, settings: &Settings) -> PathBuf {
+    settings.root.join(".karat").join("refine").join(eval_id)
+}
+
+/// Writes a candidate, and returns where it is, as a person would name it.
+fn write_one(candidate: &Candidate, folder: &Path, settings: &Settings) -> Result<String, Failure> {
+    let path = folder.join(format!("candidate_{}.py", candidate.number));
+    let written = std::fs::create_dir_all(folder).and_then(|()| replace_file(&path, &candidate.code));
+    written.map_err(|error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&path))))?;
+    Ok(settings.shown(&path))
 }
 
 /// What a person says.
@@ -109,6 +127,15 @@ impl Adopting<'_> {
     }
 
     fn adopt(self, candidate: &Candidate, printer: &Printer) -> Result<ExitStatus, Failure> {
+        let versions = self.runtime.block_on(self.store.versions(&self.version.eval_id)).map_err(store_failure)?;
+        // A candidate was measured against one version, and says nothing of another.
+        if let Some(newer) = versions.last().filter(|newest| newest.version != self.version.version) {
+            let file = write_one(candidate, &own_folder(&self.version.eval_id, self.settings), self.settings)?;
+            let (name, number) = (printable(&newer.eval_id), newer.version);
+            let message = format!("version {number} of {name} was added in the meantime, so nothing was adopted");
+            return Err(Failure::errored(message)
+                .hint(format!("'karat eval refine {name}' goes on from it; the candidate is in {file}")));
+        }
         let why = shorten(&candidate.why, LONGEST_WHY);
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         let version = NewVersion {
