@@ -387,6 +387,7 @@ fn a_review_needs_a_terminal_and_traces() {
     person.leaves_with(4);
     let ada = ada_with(&["t1"]);
     let mut person = Reviewer::at(&ada, &["--tool", "search"]);
-    person.reads("no trace is such");
+    person.reads("no trace is as the filters say");
+    person.reads("no stored trace calls a tool");
     person.leaves_with(4);
 }

@@ -51,6 +51,18 @@ fn traces_are_listed_newest_first() {
     assert_eq!((list["total"].as_u64(), list["traces"].as_array().unwrap().len()), (Some(3), 2));
 }
 
+#[test]
+fn programs_get_all_traces() {
+    let traces: String = (0..25).map(|number| weather(&format!("w-{number:02}"), "Oslo")).collect();
+    let project = project().file("t.jsonl", traces);
+    assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
+    assert_eq!(ids(&project, &[]).len(), 25);
+    assert_eq!(ids(&project, &["--limit", "3"]).len(), 3);
+    let people = project.run(["trace", "list"]);
+    assert_eq!(people.stdout.lines().count(), 21, "{}", people.both());
+    assert!(people.stderr.contains("the newest 20 of 25 traces"), "{}", people.stderr);
+}
+
 #[rstest]
 #[case(&["--tool", "get_wind"], &["w-1", "w-10"])]
 #[case(&["--tool", "get_wind", "--tool", "other"], &[])]
@@ -83,6 +95,8 @@ fn a_store_without_traces_says_so() {
     ----- stderr -----
     error: no trace is as the filters say
     ");
+    let slip = with_traces().run(["trace", "list", "--tool", "get_wnd"]);
+    assert!(slip.stderr.contains("did you mean 'get_wind'?"), "{}", slip.stderr);
     insta::assert_snapshot!(project().run(["trace", "list", "--since", "yesterday"]).filtered(), @"
     exit: 2
     ----- stdout -----
