@@ -268,7 +268,7 @@ fn the_screen_follows_the_terminal() {
     person.reads("lines 1 to 19 of");
     person.resizes(40, 10);
     person.reads("lines 1 to 5 of");
-    person.reads("g good  b bad  s skip  ? help  q quit");
+    person.reads("g/b/n rate  s skip  u undo  t note  ? q");
     person.resizes(40, 6);
     person.reads("question 1");
     person.resizes(150, 50);
