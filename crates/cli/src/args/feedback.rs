@@ -9,6 +9,7 @@ use super::{OutputFormat, RatingName, StoreArgs};
 const IMPORT_EXIT_CODES: &str = "\
 Exit codes:
   0    imported, or all of it was there already
+  1    imported but for rows that are invalid (--skip-invalid)
   2    a row, a flag or the file is invalid; nothing was written
   3    the store did not do what it was asked
   4    the file has no rows";

@@ -114,7 +114,7 @@ fn everything_wrong_is_shown_and_nothing_is_written() {
     assert_eq!(lines, [3, 4, 5, 6, 7]);
     // The others are taken when that is wanted.
     let some = ada.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
-    assert_eq!(some.code, Some(0), "{}", some.both());
+    assert_eq!(some.code, Some(1), "{}", some.both());
     assert_eq!(some.stdout, "imported 1 statement from labels.csv; 5 rows left out\n");
     insta::assert_snapshot!(some.stderr, @"
     warning: labels.csv:3:4: 'postive' is no rating

@@ -125,7 +125,8 @@ pub(super) fn run(
             OutputFormat::Json => print_json(&report, printer)?,
             OutputFormat::Human => print(&report.told(&name), printer)?,
         }
-        Ok(ExitStatus::Success)
+        // A script that skips what is invalid must be able to see that something was.
+        Ok(if report.invalid.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
     })
 }
 
