@@ -37,7 +37,7 @@ pub use evals::{
 };
 pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
-pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
+pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::ResultFileReporter;
 pub use review::{

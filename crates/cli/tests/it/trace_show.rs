@@ -107,6 +107,15 @@ fn a_store_without_traces_says_so() {
 }
 
 #[test]
+fn a_small_cost_is_not_nothing() {
+    let trace = json!({"trace_id": "cheap", "usage": {"input_tokens": 3, "cost_usd": 0.000_012}, "steps": []});
+    let project = project().file("t.jsonl", format!("{trace}\n"));
+    assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
+    let shown = project.run(["trace", "show", "cheap"]);
+    assert!(shown.stdout.contains("3 tokens in, $0.0000120"), "{}", shown.both());
+}
+
+#[test]
 fn a_conversation_is_drawn() {
     let project = with_traces();
     let output = project.run(["trace", "show", "w-1"]).filtered();

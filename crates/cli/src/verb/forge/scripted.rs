@@ -12,7 +12,7 @@ use karat_forge::rules::{DraftRule, examine_whole};
 use karat_forge::session::{Approver, Batch, Entry, Session, Stage, Which};
 use karat_forge::{Draft, DraftFinding, Weight};
 use karat_report::forge::{BatchView, batch_text};
-use karat_report::{counted, printable};
+use karat_report::{counted, dollars, printable};
 
 use super::drafting::Drafting;
 use super::kept::KeptSession;
@@ -303,7 +303,7 @@ impl Forge<'_> {
 /// Says what drafting used up.
 fn used(usage: &Usage) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
-    let cost = usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let cost = usage.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
     format!("the model read {} and wrote {} tokens{cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }
 
