@@ -215,11 +215,13 @@ fn a_dry_run_keeps_nothing() {
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
-    1 trace would be added, 0 changed, 0 unchanged (karat 1)
+    1 trace read, none kept (karat 1)
       2 steps, 2 tool calls of 2 tools, 1 error
     ----- stderr -----
     ");
     assert!(!project.path().join(".karat").exists());
+    let output = project.run(["trace", "import", "w.jsonl", "--feedback"]);
+    assert!(output.stdout.contains("  no statements of people among them\n"), "{}", output.both());
 }
 
 #[test]
