@@ -44,6 +44,6 @@ pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
 };
 pub use style::{Palette, Symbols};
-pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
+pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width, wrap};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
 pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};

@@ -104,7 +104,11 @@ fn what_was_imported_is_said() {
       traces/other.json: no known kind of traces: line 1 has nothing of one
     1 file passed over by name: traces/a/notes.txt
     ----- stderr -----
-    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND names the kind
+    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans',
+    'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger),
+    'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith),
+    'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND
+    names the kind
     next: karat trace list, karat trace show ID, karat eval run NAME --stored
     ");
     let again = project.run(["trace", "import", "traces/b.jsonl"]);
