@@ -101,7 +101,8 @@ fn history(project: &TempProject) -> usize {
 #[test]
 fn what_is_stored_counts() {
     let ada = ada_with(&["t1"]);
-    let ahead = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(20);
+    let now = jiff::Timestamp::try_from(std::time::SystemTime::now()).unwrap();
+    let ahead = now + jiff::SignedDuration::from_hours(20);
     let rows = format!("trace_id,rating,created_at\nt1,retracted,{ahead}\n");
     let imported = ada.command(["feedback", "import", "-"]).stdin(rows).run();
     assert_eq!(imported.code, Some(0), "{}", imported.both());

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::agreement::{Candidate, Change, Direction, PartAgreement, PartSize, PartedAgreement, Refinement};
+use karat_core::statistics::SIGNIFICANCE;
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -90,6 +91,9 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
         Direction::Better => palette.good(format!("{told}: better")),
         Direction::Worse => palette.bad(format!("{told}: worse")),
         Direction::Unclear if changes.changed.is_empty() => "held out: no verdict changed".to_owned(),
+        Direction::Unclear if changes.p_value < SIGNIFICANCE => {
+            palette.doubtful(format!("{told}: better, and breaks more often"))
+        }
         Direction::Unclear => palette.doubtful(format!("{told}: chance explains it")),
     };
     let _ = writeln!(out, "    {told}");

@@ -41,15 +41,7 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     // Who names no model is told so before anything is judged.
     let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
     // So is who cannot approve anything: a model's answer costs money.
-    let is_asked = args.format == OutputFormat::Human
-        && !args.dry_run
-        && environment.stdin_is_terminal
-        && environment.stderr_is_terminal;
-    let approver = if is_asked || args.approved_by.is_some() {
-        Some(approver(args.approved_by.as_deref(), environment)?).filter(|_| is_asked)
-    } else {
-        None
-    };
+    let approver = who_is_asked(args, environment)?;
     let runtime = runtime_that_ends()?;
     let preparing = async {
         let store = open_store(&settings).await?;
@@ -139,6 +131,19 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
         None => printer.note("nothing was adopted, and no candidate does better than today's version"),
     }
     Ok(ExitStatus::Success)
+}
+
+/// Returns who decides what is adopted, where somebody is there.
+fn who_is_asked(args: &EvalRefineArgs, environment: &Environment) -> Result<Option<String>, Failure> {
+    let is_asked = args.format == OutputFormat::Human
+        && !args.dry_run
+        && environment.stdin_is_terminal
+        && environment.stderr_is_terminal;
+    if !is_asked && args.approved_by.is_none() {
+        return Ok(None);
+    }
+    let approver = approver(args.approved_by.as_deref(), environment)?;
+    Ok(is_asked.then_some(approver))
 }
 
 fn verify(args: &EvalRefineArgs) -> Result<(), Failure> {
