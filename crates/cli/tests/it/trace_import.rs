@@ -104,7 +104,11 @@ fn what_was_imported_is_said() {
       traces/other.json: no known kind of traces: line 1 is of none
     1 file passed over by name: traces/a/notes.txt
     ----- stderr -----
-    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND names the kind
+    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans',
+    'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger),
+    'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith),
+    'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND
+    names the kind
     next: karat trace list, karat trace show ID, karat eval run NAME --stored
     ");
     let again = project.run(["trace", "import", "traces/b.jsonl"]);
@@ -215,11 +219,13 @@ fn a_dry_run_keeps_nothing() {
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
-    1 trace would be added, 0 changed, 0 unchanged (karat 1)
+    1 trace read, none kept (karat 1)
       2 steps, 2 tool calls of 2 tools, 1 error
     ----- stderr -----
     ");
     assert!(!project.path().join(".karat").exists());
+    let output = project.run(["trace", "import", "w.jsonl", "--feedback"]);
+    assert!(output.stdout.contains("  no statements of people among them\n"), "{}", output.both());
 }
 
 #[test]

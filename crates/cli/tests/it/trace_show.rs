@@ -53,6 +53,18 @@ fn traces_are_listed_newest_first() {
     assert_eq!((list["total"].as_u64(), list["traces"].as_array().unwrap().len()), (Some(3), 2));
 }
 
+#[test]
+fn programs_get_all_traces() {
+    let traces: String = (0..25).map(|number| weather(&format!("w-{number:02}"), "Oslo")).collect();
+    let project = project().file("t.jsonl", traces);
+    assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
+    assert_eq!(ids(&project, &[]).len(), 25);
+    assert_eq!(ids(&project, &["--limit", "3"]).len(), 3);
+    let people = project.run(["trace", "list"]);
+    assert_eq!(people.stdout.lines().count(), 21, "{}", people.both());
+    assert!(people.stderr.contains("the newest 20 of 25 traces"), "{}", people.stderr);
+}
+
 #[rstest]
 #[case(&["--tool", "get_wind"], &["w-1", "w-10"])]
 #[case(&["--tool", "get_wind", "--tool", "other"], &[])]
@@ -87,6 +99,8 @@ fn a_store_without_traces_says_so() {
     ----- stderr -----
     error: no trace is as the filters say
     ");
+    let slip = with_traces().run(["trace", "list", "--tool", "get_wnd"]);
+    assert!(slip.stderr.contains("did you mean 'get_wind'?"), "{}", slip.stderr);
     insta::assert_snapshot!(project().run(["trace", "list", "--since", "yesterday"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -129,6 +143,15 @@ fn nothing_lies_beside_a_store_that_is_closed() {
     assert_eq!(beside(&["trace", "list"], 0), 0);
     assert_eq!(beside(&["feedback", "add", "w-1", "positive", "--author", "ada"], 0), 0);
     assert_eq!(beside(&["trace", "show", "nowhere"], 2), 0, "where it failed too");
+}
+
+#[test]
+fn a_small_cost_is_not_nothing() {
+    let trace = json!({"trace_id": "cheap", "usage": {"input_tokens": 3, "cost_usd": 0.000_012}, "steps": []});
+    let project = project().file("t.jsonl", format!("{trace}\n"));
+    assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
+    let shown = project.run(["trace", "show", "cheap"]);
+    assert!(shown.stdout.contains("3 tokens in, $0.0000120"), "{}", shown.both());
 }
 
 #[test]

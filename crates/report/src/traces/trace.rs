@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::block::{Canvas, Length};
 use super::{conversation, count, duration, minute};
 use crate::console::ConsoleSettings;
+use crate::matrix::dollars;
 use crate::terminal_text::printable;
 
 /// How many lines of a reason, an error or a note are shown.
@@ -78,7 +79,7 @@ fn draw_head(shown: &ShownTrace, document: &Value, canvas: &mut Canvas) {
         fact("tags", &tags.join(", "));
     }
     let tokens = |number: Option<u64>, way: &str| number.map(|number| format!("{} {way}", count(number, "token")));
-    let cost = head.cost_usd.map(|cost| format!("${cost:.4}"));
+    let cost = head.cost_usd.map(dollars);
     let used: Vec<String> =
         [tokens(head.input_tokens, "in"), tokens(head.output_tokens, "out"), cost].into_iter().flatten().collect();
     if !used.is_empty() {

@@ -10,6 +10,7 @@ use karat_store::Store;
 
 use super::print_json;
 use crate::args::{ContradictionsResolveArgs, OutputFormat};
+use crate::author::author;
 use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -26,10 +27,7 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
-    let author = args.author.clone().or_else(|| environment.user_name.clone());
-    let author = author
-        .filter(|author| !author.trim().is_empty())
-        .ok_or_else(|| Failure::invalid("nobody says who decides this").hint("--author NAME says it"))?;
+    let author = author(args.author.as_deref(), environment)?;
     let resolution = Resolution {
         kind: args.kind.into(),
         note: args.note.clone().filter(|note| !note.trim().is_empty()),

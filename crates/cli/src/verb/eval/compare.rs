@@ -1,6 +1,6 @@
 //! `karat eval compare`: which verdicts changed between two versions, and whether for the better.
 
-use karat_core::agreement::{Direction, VersionComparison};
+use karat_core::agreement::{Direction, VersionComparison, VersionFigures};
 use karat_core::exit::ExitStatus;
 use karat_core::port::ComparisonStore;
 use karat_core::stored::EvalVersion;
@@ -39,7 +39,8 @@ pub(super) fn run(args: &EvalCompareArgs, environment: &Environment, printer: &P
     };
     printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
     if comparison.common_traces == 0 && args.format == OutputFormat::Human {
-        let (name, before, now) = (&comparison.eval_id, comparison.before.version, comparison.now.version);
+        let version = |figures: VersionFigures| figures.version.unwrap_or_default();
+        let (name, before, now) = (&comparison.eval_id, version(comparison.before), version(comparison.now));
         printer.note(&format!(
             "no trace was judged by versions {before} and {now}; 'karat eval run {name} --stored' judges with the newest"
         ));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use karat_core::exit::ExitStatus;
-use karat_core::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem};
+use karat_core::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
 use karat_core::port::{Clock, FeedbackStore, TraceStore};
 use karat_core::source::{Finding, Position};
 use karat_report::counted;
@@ -124,7 +124,8 @@ pub(super) fn run(
             OutputFormat::Json => print_json(&report, printer)?,
             OutputFormat::Human => print(&report.told(&name), printer)?,
         }
-        Ok(ExitStatus::Success)
+        // A script that skips what is invalid must be able to see that something was.
+        Ok(if report.invalid.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
     }))
 }
 
@@ -242,6 +243,13 @@ async fn without_known(file: &FeedbackFile, now: Timestamp, store: &Store) -> Re
         // The newest come first.
         for feedback in store.list_feedback(Some(author), false, None).await.map_err(store_failure)? {
             newest.entry((feedback.trace_id.clone(), feedback.author.clone())).or_insert(feedback);
+        }
+    }
+    // Rows with a time say what was so before, wherever they stand in the file.
+    for Statement { feedback, .. } in file.statements.iter().filter(|statement| statement.is_dated) {
+        let key = (feedback.trace_id.clone(), feedback.author.clone());
+        if newest.get(&key).is_none_or(|known| known.created_at <= feedback.created_at) {
+            newest.insert(key, feedback.clone());
         }
     }
     let (mut statements, mut repeated) = (Vec::with_capacity(file.statements.len()), 0);

@@ -23,6 +23,7 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::store::{keep_store, open_store_to_read, store_failure};
+use crate::trace_filter::nothing_meant;
 
 pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
@@ -95,7 +96,7 @@ async fn nothing_to_review(
     let meant = store.count_traces(filter).await.map_err(store_failure)?;
     Ok(match (all, meant, &args.eval) {
         (0, _, _) => Failure::nothing_selected("there are no traces in the store").hint("'karat trace import FILE'"),
-        (_, 0, _) => Failure::nothing_selected("no trace is such"),
+        (_, 0, _) => nothing_meant(filter, store).await?,
         (_, _, Some(eval)) => {
             Failure::nothing_selected(format!("{author} has rated every trace that {eval} has judged"))
                 .hint(format!("'karat eval run {eval} --stored' judges what is missing"))
