@@ -22,7 +22,7 @@ pub(crate) use self::contradictions::{
 pub(crate) use self::eval::{
     EvalAction, EvalAddArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs,
     EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs, EvalShowArgs,
-    EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
+    EvalTestArgs, HOLD_OUT, InputFormat, IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::feedback::{
     FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,

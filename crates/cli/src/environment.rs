@@ -20,7 +20,7 @@ pub(crate) struct Environment {
     pub(crate) guest: Option<PathBuf>,
     /// karat's folder in the user's cache, where there is one.
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Who works here, as git and the system say.
+    /// Who works here, as `GIT_AUTHOR_NAME` and the system say.
     pub(crate) user_name: Option<String>,
     /// The editor that the person likes.
     pub(crate) editor: Option<String>,

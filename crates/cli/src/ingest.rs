@@ -1,7 +1,8 @@
 //! Pieces of traces into the store: imports and the receiver both go through here.
 //!
 //! A trace is written whole or not at all, and everything that was taken is on disk when [`Ingest::take`] returns. The
-//! same pieces again change nothing.
+//! same pieces again change nothing. Spans never take the place of a whole trace, nor a whole trace that of spans: what
+//! comes second under an id is refused, since nothing says that both tell of the same work.
 
 mod feedback;
 mod gather;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use karat_core::hash::short_hash;
 use karat_core::port::{Clock, FeedbackStore, StoreError, TraceStore};
 use karat_core::stored::{Expected, NewTrace, Put, TraceHead};
-use karat_traces::{Imported, Piece, SourceFeedback, TraceParts, assemble};
+use karat_traces::{Imported, Kind, Piece, SourceFeedback, TraceParts, assemble};
 use serde_json::Value;
 
 use self::gather::{Gathered, gather};
@@ -91,7 +92,7 @@ impl<'i, S: TraceStore + FeedbackStore> Ingest<'i, S> {
                 // Whoever else writes the same trace is let through.
                 tokio::time::sleep(Duration::from_millis(u64::from(round))).await;
             }
-            waiting = self.put(waiting, &mut taken.traces, &mut said).await?;
+            waiting = self.put(waiting, &mut taken, &mut said).await?;
         }
         if let Some(left) = waiting.first() {
             let message = format!("others keep writing the trace {}", left.trace.head.trace_id);
@@ -108,7 +109,7 @@ impl<'i, S: TraceStore + FeedbackStore> Ingest<'i, S> {
     async fn put(
         &self,
         waiting: Vec<Prepared>,
-        taken: &mut Vec<TakenTrace>,
+        taken: &mut Taken,
         said: &mut Vec<feedback::Said>,
     ) -> Result<Vec<Prepared>, StoreError> {
         let (traces, rest): (Vec<NewTrace>, Vec<_>) =
@@ -116,40 +117,89 @@ impl<'i, S: TraceStore + FeedbackStore> Ingest<'i, S> {
         let puts = self.store.put_traces(&traces, self.clock.now()).await?;
         let mut again = Vec::new();
         for ((trace, (feedback, parts)), put) in traces.into_iter().zip(rest).zip(puts) {
-            match (put, parts) {
-                (Put::Conflict, Some(parts)) => again.push(self.merged(parts).await?),
-                (Put::Conflict, None) => again.push(Prepared { trace, feedback, parts: None }),
+            let anew = match (put, parts) {
+                (Put::Conflict, Some(parts)) => self.merged(parts).await?,
+                (Put::Conflict, None) => self.in_place(trace, feedback).await?,
                 (put, parts) => {
                     let NewTrace { head, source, .. } = trace;
                     if !feedback.is_empty() {
                         said.push(feedback::Said::new(&head, &source, feedback));
                     }
-                    taken.push(TakenTrace { head, source, put, is_whole: parts.is_none() });
+                    taken.traces.push(TakenTrace { head, source, put, is_whole: parts.is_none() });
+                    continue;
                 }
+            };
+            match anew {
+                Ok(prepared) => again.push(prepared),
+                Err(refused) => taken.refused.push(refused),
             }
         }
         Ok(again)
     }
 
-    /// Puts spans together with those of the same trace that are there.
-    async fn merged(&self, parts: Box<TraceParts>) -> Result<Prepared, StoreError> {
-        let Some(raw) = self.store.raw(&parts.trace_id).await? else {
-            return Ok(prepare_parts(parts));
+    /// Makes a whole trace anew that takes the place of the one that is there.
+    async fn in_place(
+        &self,
+        trace: NewTrace,
+        feedback: Vec<SourceFeedback>,
+    ) -> Result<Result<Prepared, RefusedTrace>, StoreError> {
+        let Some(there) = self.there(&trace.head.trace_id).await? else {
+            let trace = NewTrace { expected: Expected::Nothing, ..trace };
+            return Ok(Ok(Prepared { trace, feedback, parts: None }));
         };
-        let expected = Expected::Raw(short_hash(&raw));
-        // What is no spans came from another kind of source, and is replaced.
-        let Ok(mut all) = serde_json::from_slice::<TraceParts>(&raw) else {
-            return Ok(made_of(&parts.clone(), parts, expected));
+        if comes_in_spans(&there.source) {
+            let message = format!(
+                "spans of this trace are stored already, from {}: a whole trace, from {}, does not take their place",
+                there.source, trace.source
+            );
+            return Ok(Err(RefusedTrace { trace_id: trace.head.trace_id, message }));
+        }
+        let trace = NewTrace { expected: Expected::Raw(short_hash(&there.raw)), ..trace };
+        Ok(Ok(Prepared { trace, feedback, parts: None }))
+    }
+
+    /// Puts spans together with those of the same trace that are there.
+    async fn merged(&self, parts: Box<TraceParts>) -> Result<Result<Prepared, RefusedTrace>, StoreError> {
+        let Some(there) = self.there(&parts.trace_id).await? else {
+            return Ok(Ok(prepare_parts(parts)));
+        };
+        // A document may have any fields: that it reads as spans does not make it spans.
+        let known = comes_in_spans(&there.source).then(|| serde_json::from_slice::<TraceParts>(&there.raw).ok());
+        let Some(mut all) = known.flatten() else {
+            let message = format!(
+                "a whole trace of this id is stored already, from {}: spans, from {}, do not take its place",
+                there.source, parts.source
+            );
+            return Ok(Err(RefusedTrace { trace_id: parts.trace_id.clone(), message }));
         };
         all.merge((*parts).clone());
-        Ok(made_of(&all, parts, expected))
+        Ok(Ok(made_of(&all, parts, Expected::Raw(short_hash(&there.raw)))))
     }
+
+    /// Returns what is stored under an id. Were the trace written between the two questions, the hash of its raw payload
+    /// would be another one, and writing would be a conflict again.
+    async fn there(&self, trace_id: &str) -> Result<Option<There>, StoreError> {
+        let Some(raw) = self.store.raw(trace_id).await? else { return Ok(None) };
+        let trace = self.store.trace(trace_id).await?;
+        Ok(trace.map(|trace| There { source: trace.source, raw }))
+    }
+}
+
+/// What is stored under an id.
+struct There {
+    source: String,
+    raw: Vec<u8>,
+}
+
+/// Tells whether a source's traces come in spans. A run of karat's own is no kind of source, and its traces are whole.
+fn comes_in_spans(source: &str) -> bool {
+    Kind::from_name(source).is_some_and(Kind::comes_in_spans)
 }
 
 fn prepare(gathered: Gathered) -> Prepared {
     match gathered {
+        // Most traces are new or the same as before: the store is asked for the others when it says so.
         Gathered::Whole(whole) => prepare_whole(*whole),
-        // Most traces are new: the store is asked for the others when it says so.
         Gathered::Parts(parts) => prepare_parts(parts),
     }
 }
@@ -158,7 +208,7 @@ fn prepare_whole(whole: Imported) -> Prepared {
     let Imported { kind, trace_id, document, raw, feedback } = whole;
     let head = TraceHead::of(&trace_id, &serde_json::from_str(&document).unwrap_or_default(), &document);
     let source = kind.name().to_owned();
-    let trace = NewTrace { head, source, document, raw, expected: Expected::Anything };
+    let trace = NewTrace { head, source, document, raw, expected: Expected::Nothing };
     Prepared { trace, feedback, parts: None }
 }
 

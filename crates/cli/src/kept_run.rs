@@ -3,11 +3,13 @@
 //! What is kept is made of results, which secrets were taken out of. A task of its own writes, in batches, so that no case
 //! waits for the store.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use karat_core::event::{RunEvent, RunTotals};
+use karat_core::hash::short_hash;
 use karat_core::port::{Agent, Clock, ReportError, Reporter, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
 use karat_core::stored::{Expected, NewTrace, StoredCase, StoredRun, TraceHead};
@@ -27,6 +29,8 @@ use crate::trace_filter::RUN_SOURCE;
 /// How many tries are written at once, and how long one waits for others to be written with it.
 const MOST: usize = 500;
 const LONGEST: Duration = Duration::from_millis(200);
+/// How many bytes of a case's id its traces' ids have.
+const LONGEST_ID: usize = 200;
 
 /// A run that is being kept.
 pub(crate) struct KeptRun {
@@ -84,7 +88,13 @@ impl Reporter for Telling {
     }
 }
 
-async fn write(store: Store, mut book: Book, mut heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
+async fn write(store: Store, book: Book, heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
+    let written = write_down(&store, book, heard).await;
+    store.close().await;
+    written
+}
+
+async fn write_down(store: &Store, mut book: Book, mut heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
     let mut is_over = false;
     while !is_over {
         let mut cases = Vec::new();
@@ -117,7 +127,6 @@ async fn write(store: Store, mut book: Book, mut heard: UnboundedReceiver<Word>)
     if book.run.ended_at.is_some() {
         store.put_run(&book.run).await?;
     }
-    store.close().await;
     Ok(())
 }
 
@@ -187,6 +196,8 @@ impl Book {
                 let trace = one.has_answer().then(|| self.trace(suite, &result.id, message, trial, &one));
                 kept.push(StoredCase {
                     run_id: self.run.run_id.clone(),
+                    suite: suite.number as u64,
+                    place: *index as u64 + 1,
                     eval_file: suite.eval_file.clone(),
                     tool_name: suite.tool_name.clone(),
                     tier: suite.tier.clone(),
@@ -205,7 +216,7 @@ impl Book {
     }
 
     fn trace(&self, suite: &Suite, case_id: &str, message: &str, trial: u64, one: &Try<'_>) -> NewTrace {
-        let id = format!("{}:{}:{case_id}:{trial}", self.run.run_id, suite.number);
+        let id = format!("{}:{}:{}:{trial}", self.run.run_id, suite.number, key_of(case_id));
         let mut document = one.details.document(&id, message);
         if let Value::Object(document) = &mut document {
             document.insert("name".to_owned(), Value::from(case_id));
@@ -227,6 +238,16 @@ impl Book {
             expected: Expected::Anything,
         }
     }
+}
+
+/// Returns what stands for a case in its traces' ids: its own id, or where that is long, its beginning and its hash. A
+/// store takes no key of any length.
+fn key_of(case_id: &str) -> Cow<'_, str> {
+    if case_id.len() <= LONGEST_ID {
+        return Cow::Borrowed(case_id);
+    }
+    let beginning = &case_id[..case_id.floor_char_boundary(LONGEST_ID)];
+    Cow::Owned(format!("{beginning}~{}", short_hash(case_id.as_bytes())))
 }
 
 /// One try of a case.
@@ -262,4 +283,18 @@ fn tries_of(result: &CaseResult) -> impl Iterator<Item = Try<'_>> {
         was_judged: one.assertions_run + one.assertions_skipped > 0 || one.vacuous,
     });
     single.into_iter().chain(several)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_id_is_shortened_and_stays_apart() {
+        assert_eq!(key_of("gs-001"), "gs-001");
+        let long = "ä".repeat(1000);
+        let (one, other) = (key_of(&long).into_owned(), key_of(&format!("{long}b")).into_owned());
+        assert!(one.len() < 220 && one.starts_with("ää"), "{one}");
+        assert_ne!(one, other);
+    }
 }

@@ -19,11 +19,18 @@ pub(crate) fn store_location(
 ) -> Result<Location, Failure> {
     let text = flag.or(key).unwrap_or(DEFAULT);
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        if let Some(password) = password(text) {
-            redactor.add(&password);
+        let passwords = passwords(text);
+        if !passwords.is_empty() {
             redactor.add(text);
         }
+        passwords.iter().for_each(|password| redactor.add(password));
         return Ok(Location::Postgres(text.to_owned()));
+    }
+    // What was meant for a server must not become a file, whose name would tell the password.
+    let small = text.to_lowercase();
+    if small.starts_with("postgres:") || small.starts_with("postgresql:") || small.contains("password=") {
+        return Err(Failure::invalid("'store' is no URL of PostgreSQL, and no name for a file")
+            .hint("a URL has the form postgres://USER:PASSWORD@HOST:PORT/DATABASE"));
     }
     if let Some((scheme, _)) = text.split_once("://") {
         return Err(Failure::invalid(format!("there is no store of the kind '{scheme}'"))
@@ -36,17 +43,89 @@ pub(crate) fn store_location(
     Ok(Location::File(path))
 }
 
-/// Returns the password of a URL, as it is written there.
-fn password(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
-    let (_, password) = user.split_once(':')?;
-    Some(password.to_owned())
+/// Returns the passwords of a URL, as they are written there and as they are meant: a server may tell of either.
+fn passwords(url: &str) -> Vec<String> {
+    let Some((_, rest)) = url.split_once("://") else {
+        return Vec::new();
+    };
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let user = place.split('/').next().and_then(|place| place.rsplit_once('@'));
+    let of_user = user.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
+    let pairs = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
+    let of_query = pairs.filter(|(key, _)| matches!(*key, "password" | "sslpassword"));
+    // A plus sign is a space in a query only.
+    let of_query = of_query.flat_map(|(_, value)| [value.to_owned(), value.replace('+', " ")]);
+    let written: Vec<String> = of_user.into_iter().chain(of_query).filter(|password| !password.is_empty()).collect();
+    let mut all: Vec<String> = written.iter().map(|password| decoded(password)).collect();
+    all.extend(written);
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Puts the characters in the place of `%40` and the like.
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let digit = |place: usize| bytes.get(place).and_then(|byte| char::from(*byte).to_digit(16));
+    let (mut out, mut place) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(place) {
+        let code = digit(place + 1).zip(digit(place + 2)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        match code.filter(|_| *byte == b'%') {
+            Some(code) => {
+                out.push(code);
+                place += 3;
+            }
+            None => {
+                out.push(*byte);
+                place += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Opens the store, and makes it where it is a file that is not there yet.
 pub(crate) async fn open_store(settings: &Settings) -> Result<Store, Failure> {
     Store::open(&settings.store).await.map_err(store_failure)
+}
+
+/// Opens the store for a verb that has nothing to do where nothing was ever kept: no file is made, least of all under a
+/// name that was mistyped.
+pub(crate) async fn open_store_to_read(settings: &Settings) -> Result<Store, Failure> {
+    match &settings.store {
+        Location::File(path) if !path.exists() => {
+            Err(Failure::nothing_selected(format!("there is no store at {}", settings.shown(path))).hint(
+                "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another",
+            ))
+        }
+        _ => open_store(settings).await,
+    }
+}
+
+/// Works with a store and closes it, whatever came of it: a file that is not closed leaves a journal beside it, and whoever
+/// copies the file alone copies only a part.
+pub(crate) async fn with_store<T>(
+    opening: impl Future<Output = Result<Store, Failure>>,
+    work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let (store, done) = keep_store(opening, work).await?;
+    store.close().await;
+    Ok(done)
+}
+
+/// Works with a store and gives it back for more; where the work failed, it is closed.
+pub(crate) async fn keep_store<T>(
+    opening: impl Future<Output = Result<Store, Failure>>,
+    work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+) -> Result<(Store, T), Failure> {
+    let store = opening.await?;
+    match work(&store).await {
+        Ok(done) => Ok((store, done)),
+        Err(failure) => {
+            store.close().await;
+            Err(failure)
+        }
+    }
 }
 
 /// Tells of a store that did not do what it was asked.
@@ -65,11 +144,15 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("postgres://karat:hunter2@localhost/db", Some("hunter2"))]
-    #[case("postgres://karat@localhost/db", None)]
-    #[case("postgres://localhost/a:b@c", None)]
-    #[case("postgres://u:p%40q@h:5432/db", Some("p%40q"))]
-    fn a_password_is_found(#[case] url: &str, #[case] expected: Option<&str>) {
-        assert_eq!(password(url).as_deref(), expected);
+    #[case("postgres://karat:hunter2@localhost/db", &["hunter2"])]
+    #[case("postgres://karat@localhost/db", &[])]
+    #[case("postgres://karat:@localhost/db", &[])]
+    #[case("postgres://localhost/a:b@c", &[])]
+    #[case("postgres://u:p%40q@h:5432/db", &["p%40q", "p@q"])]
+    #[case("postgres://u:100%@h:5432/db", &["100%"])]
+    #[case("postgres://u@h/db?sslmode=require&password=hunter2%21", &["hunter2!", "hunter2%21"])]
+    #[case("postgres://u@h/db?password=a+b", &["a b", "a+b"])]
+    fn passwords_are_found(#[case] url: &str, #[case] expected: &[&str]) {
+        assert_eq!(passwords(url), expected);
     }
 }

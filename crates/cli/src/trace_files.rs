@@ -110,6 +110,10 @@ impl TraceFiles {
                     self.add(&path, &shown, Some(about.len()), seen);
                 }
                 Ok(_) => self.passed_over.push(shown.display().to_string()),
+                // A link that leads nowhere, and whose name says that it led to something else.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !may_hold_traces(&name.to_string_lossy()) => {
+                    self.passed_over.push(shown.display().to_string());
+                }
                 Err(error) => self.unreadable.push((shown.display().to_string(), error.to_string())),
             }
         }
@@ -141,6 +145,19 @@ mod tests {
     #[case("notes.md", false)]
     fn names_tell_what_is_read(#[case] name: &str, #[case] expected: bool) {
         assert_eq!(may_hold_traces(name), expected, "{name}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_counts_by_its_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["latest", "gone.json"] {
+            std::os::unix::fs::symlink(folder.path().join("nowhere"), folder.path().join(name)).expect("linked");
+        }
+        let found = TraceFiles::find(&[PathBuf::from(".")], folder.path()).expect("found");
+        assert_eq!(found.passed_over, ["./latest"]);
+        let unreadable: Vec<&str> = found.unreadable.iter().map(|(file, _)| file.as_str()).collect();
+        assert_eq!(unreadable, ["./gone.json"]);
     }
 
     #[test]

@@ -1,14 +1,23 @@
 //! Which stored traces are meant: from flags to the store's filter.
 
+use std::collections::BTreeSet;
+
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use karat_core::port::TraceStore;
 use karat_core::source::nearest;
 use karat_core::stored::TraceFilter;
+use karat_report::printable;
 use karat_traces::Kind;
 
 use crate::args::TraceFilterArgs;
 use crate::failure::Failure;
+use crate::store::store_failure;
+
+/// How many of the newest traces are asked which tools there are, and how many tools a hint names.
+const MOST_LOOKED_AT: u64 = 1000;
+const MOST_NAMED: usize = 10;
 
 /// The source of what `karat run` keeps.
 pub(crate) const RUN_SOURCE: &str = "run";
@@ -43,6 +52,29 @@ impl TraceFilterArgs {
         let all = TraceFilter::default();
         self.filter(Timestamp::UNIX_EPOCH).map_or(true, |filter| filter != all)
     }
+}
+
+/// Says that no trace is meant, and which tool may be meant where no trace calls the one that is named.
+pub(crate) async fn nothing_meant(filter: &TraceFilter, store: &impl TraceStore) -> Result<Failure, Failure> {
+    let failure = Failure::nothing_selected("no trace is as the filters say");
+    if filter.tools.is_empty() {
+        return Ok(failure);
+    }
+    let newest = TraceFilter { limit: Some(MOST_LOOKED_AT), ..TraceFilter::default() };
+    let listed = store.list_traces(&newest).await.map_err(store_failure)?;
+    let known: BTreeSet<&str> = listed.iter().flat_map(|one| one.head.tools.iter().map(String::as_str)).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    let Some(unknown) = filter.tools.iter().find(|tool| !known.contains(&tool.as_str())) else {
+        return Ok(failure);
+    };
+    Ok(match nearest(unknown, &known) {
+        Some(near) => failure.hint(format!("did you mean '{}'?", printable(near))),
+        None if known.is_empty() => failure.hint("no stored trace calls a tool"),
+        None => {
+            let some = known.iter().take(MOST_NAMED).copied().collect::<Vec<&str>>().join(", ");
+            failure.hint(format!("stored traces call: {}", printable(&some)))
+        }
+    })
 }
 
 fn known_source(name: &str) -> Result<(), Failure> {

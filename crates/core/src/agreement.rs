@@ -19,7 +19,7 @@ pub use figures::Figures;
 pub use kappa::cohen_kappa;
 pub use raters::{Rater, RaterAgreement, krippendorff_alpha};
 pub use refinement::{
-    AdoptedCandidate, Candidate, PartAgreement, PartSize, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank,
+    Candidate, PartAgreement, PartSize, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank,
 };
 pub use report::{AgreementReport, ContradictionList, EvalAgreement, ResolvedContradiction, VersionAgreement};
 pub use thresholds::{Limits, Measured, ThresholdCheck, Thresholds};

@@ -109,13 +109,28 @@ pub fn consensus(newest: impl IntoIterator<Item = Rating>) -> Option<Rating> {
     })
 }
 
+/// Returns what counts of all statements on a trace, given the oldest first, in the same order: the newest of each
+/// author, unless it takes back what they said.
+pub fn current(statements: &[Feedback]) -> Vec<&Feedback> {
+    let newest: BTreeMap<&str, usize> =
+        statements.iter().enumerate().map(|(at, feedback)| (feedback.author.as_str(), at)).collect();
+    let is_newest = |at: usize, feedback: &Feedback| newest.get(feedback.author.as_str()) == Some(&at);
+    let counting = statements.iter().enumerate().filter(|(at, feedback)| is_newest(*at, feedback));
+    counting.map(|(_, feedback)| feedback).filter(|feedback| feedback.rating.is_some()).collect()
+}
+
 /// Returns what people say together of a trace, and how many they are, given all statements on it, the oldest first.
 pub fn consensus_of(statements: &[Feedback]) -> (Option<Rating>, u64) {
-    let newest: BTreeMap<&str, Option<Rating>> =
-        statements.iter().map(|feedback| (feedback.author.as_str(), feedback.rating)).collect();
-    let ratings: Vec<Rating> = newest.into_values().flatten().collect();
+    let ratings: Vec<Rating> = current(statements).into_iter().filter_map(|feedback| feedback.rating).collect();
     let count = ratings.len() as u64;
     (consensus(ratings), count)
+}
+
+/// Returns what the newest author of a rating noted whose statement still counts, given all statements on a trace, the
+/// oldest first. What its author took back or said otherwise since is no reason any more.
+pub fn note_of(statements: &[Feedback], rating: Rating) -> Option<&str> {
+    let notes = current(statements).into_iter().rev().filter(|feedback| feedback.rating == Some(rating));
+    notes.filter_map(|feedback| feedback.note.as_deref()).find(|note| !note.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -132,6 +147,35 @@ mod tests {
     #[case(&[Rating::Negative, Rating::Positive, Rating::Negative], Some(Rating::Negative))]
     fn most_people_are_right(#[case] ratings: &[Rating], #[case] expected: Option<Rating>) {
         assert_eq!(consensus(ratings.iter().copied()), expected);
+    }
+
+    fn said(author: &str, rating: Option<Rating>, note: &str) -> Feedback {
+        Feedback {
+            trace_id: "t".to_owned(),
+            author: author.to_owned(),
+            rating,
+            note: Some(note.to_owned()),
+            source: "cli".to_owned(),
+            created_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn what_was_taken_back_counts_no_more() {
+        let statements = [
+            said("ada", Some(Rating::Negative), "rude"),
+            said("bob", Some(Rating::Negative), "too short"),
+            said("cyd", Some(Rating::Negative), "made up"),
+            said("dee", Some(Rating::Negative), " "),
+            said("cyd", None, "my mistake"),
+            said("bob", Some(Rating::Positive), "short is fine"),
+        ];
+        let authors: Vec<&str> = current(&statements).into_iter().map(|feedback| feedback.author.as_str()).collect();
+        assert_eq!(authors, ["ada", "dee", "bob"]);
+        assert_eq!(consensus_of(&statements), (Some(Rating::Negative), 3));
+        assert_eq!(note_of(&statements, Rating::Negative), Some("rude"));
+        assert_eq!(note_of(&statements, Rating::Positive), Some("short is fine"));
+        assert_eq!(note_of(&statements[2..5], Rating::Negative), None);
     }
 
     #[rstest]

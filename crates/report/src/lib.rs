@@ -37,13 +37,13 @@ pub use evals::{
 };
 pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
-pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
+pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use result_file::ResultFileReporter;
 pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
 };
 pub use style::{Palette, Symbols};
-pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width};
+pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width, wrap};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
 pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};

@@ -309,7 +309,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// Returns a sum in dollars, small ones with two digits that say something.
-pub(crate) fn dollars(sum: f64) -> String {
+pub fn dollars(sum: f64) -> String {
     let mut decimals = 2;
     // The last digits of a sum are noise: a hair less than ten cents is ten cents.
     let mut bound = 1.0 - 1e-9;

@@ -14,16 +14,20 @@ const ROOMY: usize = 9;
 const MOST_REASON: usize = 3;
 
 /// What the last line offers, the widest first; what does not fit is told by `?`.
-const KEYS: [&str; 4] = [
+const KEYS: [&str; 5] = [
     "g good  b bad  n neutral  s skip  u undo  t note  ↑↓ scroll  ? help  q quit",
     "g good  b bad  n neutral  s skip  u undo  t note  ? help  q quit",
-    "g good  b bad  s skip  ? help  q quit",
+    "g/b/n rate  s skip  u undo  t note  ? q",
+    "g b n s u t ? q",
     "? help",
 ];
 
 const END_KEYS: [&str; 2] = ["u undo  q quit", "u q"];
 const NOTE_KEYS: [&str; 2] = ["Enter keeps the note  Esc drops what was typed", "Enter  Esc"];
 const HELP_KEYS: [&str; 2] = ["any key goes back to the trace", "any key"];
+/// Where not all of the help fits.
+const LONG_HELP_KEYS: [&str; 3] =
+    ["↑↓ scroll  any other key goes back to the trace", "↑↓ scroll  any other key back", "↑↓"];
 
 const HELP: [(&str, &str); 12] = [
     ("g", "good: rate it positive, and go on"),
@@ -102,10 +106,10 @@ pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usi
     screen.extend(shown);
     screen.extend(std::iter::repeat_n(String::new(), blank));
     if rows >= ROOMY {
-        screen.push(rule(&position(&view.page, height), settings));
+        screen.push(rule(&position(&view.page, height, columns), settings));
     }
     screen.push(said(&view.line, settings));
-    screen.push(settings.palette.dim(keys(view, settings)));
+    screen.push(settings.palette.dim(keys(view, height, settings)));
     screen.truncate(rows.max(1));
     screen
 }
@@ -172,14 +176,16 @@ fn rule(text: &str, settings: ConsoleSettings) -> String {
     settings.palette.dim(format!("{text}{}", sign.repeat(rest)))
 }
 
-fn position(page: &ReviewPage<'_>, height: usize) -> String {
-    match page {
-        ReviewPage::Trace { lines, top } if lines.len() > height => {
-            let end = (top + height).min(lines.len());
-            format!("lines {} to {end} of {}", top + 1, lines.len())
-        }
-        _ => String::new(),
+fn position(page: &ReviewPage<'_>, height: usize, columns: usize) -> String {
+    let (top, all) = match page {
+        ReviewPage::Trace { lines, top } => (*top, lines.len()),
+        ReviewPage::Help { top } => (*top, help_height(columns)),
+        ReviewPage::End => return String::new(),
+    };
+    if all <= height {
+        return String::new();
     }
+    format!("lines {} to {} of {all}", top + 1, (top + height).min(all))
 }
 
 fn said(line: &ReviewLine<'_>, settings: ConsoleSettings) -> String {
@@ -196,9 +202,10 @@ fn said(line: &ReviewLine<'_>, settings: ConsoleSettings) -> String {
     }
 }
 
-fn keys(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
+fn keys(view: &ReviewView<'_>, height: usize, settings: ConsoleSettings) -> String {
     let offers: &[&str] = match (view.line, view.page) {
         (ReviewLine::Typing(_), _) => &NOTE_KEYS,
+        (_, ReviewPage::Help { .. }) if help_height(settings.columns) > height => &LONG_HELP_KEYS,
         (_, ReviewPage::Help { .. }) => &HELP_KEYS,
         (_, ReviewPage::End) => &END_KEYS,
         (_, ReviewPage::Trace { .. }) => &KEYS,
@@ -297,8 +304,16 @@ mod tests {
         line 4
         line 5
         rated good
-        g good  b bad  s skip  ? help  q quit
+        g/b/n rate  s skip  u undo  t note  ? q
         ");
+    }
+
+    #[test]
+    fn a_long_help_says_that_it_goes_on() {
+        let text = screen(40, 10, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE);
+        assert!(text.contains("lines 1 to 5 of ") && text.ends_with("↑↓ scroll  any other key back"), "{text}");
+        let text = screen(80, 24, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE);
+        assert!(!text.contains("lines 1") && text.ends_with("any key goes back to the trace"), "{text}");
     }
 
     #[test]

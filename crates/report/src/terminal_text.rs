@@ -109,7 +109,7 @@ pub fn pad(text: &str, columns: usize) -> String {
 
 /// Breaks a text into lines of at most `columns`, at spaces where there are any; a word that is longer than a line is
 /// broken where the line ends. Takes time by the text's length alone.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split_inclusive(' ') {

@@ -10,6 +10,7 @@ use karat_core::stored::{
 
 use crate::Store;
 use crate::database::{Database, Transaction};
+use crate::executions::{HASH_NOW, contradiction, holds, last_decision};
 use crate::failure::strange;
 use crate::row::Row;
 use crate::statement::Statement;
@@ -32,11 +33,11 @@ impl ComparisonStore for Store {
     fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, Vec<AgreementDay>> {
         Box::pin(async move {
             let days = by_day(&self.database, eval_id, version).await?;
+            // One strange day hides none of the others.
             let day = |(text, counts): (String, AgreementCounts)| {
-                let day: Date = text.parse().map_err(|_| strange(&format!("'{text}' where a day should be")))?;
-                Ok(AgreementDay { day, counts })
+                text.parse::<Date>().ok().map(|day| AgreementDay { day, counts })
             };
-            days.into_iter().map(day).collect()
+            Ok(days.into_iter().filter_map(day).collect())
         })
     }
 
@@ -71,6 +72,10 @@ async fn by_day(
     for mut row in database.rows(statement.bind(eval_id).bind(version)).await? {
         let day = row.text()?;
         let (verdict, rating, executions) = (row.text()?, row.text()?, row.number()?);
+        // What was said of a document that is no more agrees with nobody.
+        if verdict == "stale" {
+            continue;
+        }
         let counts = days.entry(day).or_default();
         let count = match (verdict.as_str(), rating.as_str()) {
             ("errored", _) => &mut counts.errored,
@@ -162,10 +167,10 @@ fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
          left join feedback f on f.id = (select o.id from feedback o where o.trace_id = e.trace_id \
          and o.rating = e.rating and not exists (select 1 from feedback n where n.trace_id = o.trace_id \
          and n.author = o.author and (n.created_at, n.id) > (o.created_at, o.id)) \
-         order by o.created_at desc, o.id desc limit 1) \
-         left join contradiction_resolutions r on r.id = (select max(l.id) from contradiction_resolutions l \
-         where l.eval_id = e.eval_id and l.trace_id = e.trace_id and l.result = e.result and l.rating = e.rating)",
+         order by o.created_at desc, o.id desc limit 1) ",
     );
+    let (last, holds) = (last_decision("e", "e.rating"), holds("r", "e"));
+    statement.push(&format!("left join contradiction_resolutions r on r.id = {last} and {holds}"));
     statement
 }
 
@@ -222,29 +227,26 @@ async fn resolve(
     check_name("an author's name", &resolution.author)?;
     let mut transaction = database.write().await?;
     let statement = Statement::new(
-        "select e.eval_version, e.result, e.rating from eval_executions e \
+        "select e.eval_version, e.trace_hash, e.result, e.rating from eval_executions e \
          join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version \
          where e.eval_id = ? and e.trace_id = ? and e.contradiction > 0",
     );
     let Some(mut row) = transaction.row(statement.bind(eval_id).bind(trace_id)).await? else {
         return Ok(false);
     };
-    let (version, result, rating) = (row.number()?, row.truth()?, row.rating()?);
+    let (version, hash, result, rating) = (row.number()?, row.text()?, row.truth()?, row.rating()?);
     let statement = Statement::new(
         "insert into contradiction_resolutions \
-         (eval_id, eval_version, trace_id, result, rating, resolution, note, author, resolved_at) \
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         (eval_id, eval_version, trace_id, trace_hash, result, rating, resolution, note, author, resolved_at) \
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
-    let statement = statement.bind(eval_id).bind(version).bind(trace_id).bind(result).bind(rating.name());
+    let statement = statement.bind(eval_id).bind(version).bind(trace_id).bind(hash).bind(result).bind(rating.name());
     let statement = statement.bind(resolution.kind.name()).bind(resolution.note.as_deref());
     transaction.execute(statement.bind(&resolution.author).bind(resolution.resolved_at)).await?;
-    // The same verdict of another version is the same contradiction.
-    let statement = Statement::new(
-        "update eval_executions set contradiction = 2 \
-         where eval_id = ? and trace_id = ? and result = ? and rating = ? and contradiction = 1",
-    );
-    let statement = statement.bind(eval_id).bind(trace_id).bind(result).bind(rating.name());
-    transaction.execute(statement).await?;
+    // The same verdict of another version may be decided by it too.
+    let state = contradiction("eval_executions", "eval_executions.rating", HASH_NOW);
+    let text = format!("update eval_executions set contradiction = {state} where eval_id = ? and trace_id = ?");
+    transaction.execute(Statement::new(text).bind(eval_id).bind(trace_id)).await?;
     transaction.commit().await?;
     Ok(true)
 }
@@ -258,7 +260,7 @@ async fn verdict_pairs(
     let statement = Statement::new(
         "select b.trace_id, b.result, n.result, b.reason, n.reason, n.rating from eval_executions b \
          join eval_executions n on n.eval_id = b.eval_id and n.eval_version = ? and n.trace_id = b.trace_id \
-         where b.eval_id = ? and b.eval_version = ? order by b.trace_id",
+         and n.is_stale = 0 where b.eval_id = ? and b.eval_version = ? and b.is_stale = 0 order by b.trace_id",
     );
     let pair = |mut row: Row| {
         Ok(VerdictPair {

@@ -49,10 +49,10 @@ impl Database {
                 writer.begin_with("begin immediate").await.map(Transaction::Sqlite).map_err(failed)
             }
             Pools::Postgres(pool) => {
-                let mut transaction = Transaction::Postgres(pool.begin().await.map_err(failed)?);
-                // The second key is the table's number, so that stores in several schemas do not wait for each other.
-                let lock = "select pg_advisory_xact_lock(711033, 'traces'::regclass::oid::int8::int4)";
-                transaction.execute(Statement::new(lock)).await?;
+                // Each statement must see what others wrote before this one's turn came, whatever the server's default is.
+                let begun = pool.begin_with("begin isolation level read committed").await.map_err(failed)?;
+                let mut transaction = Transaction::Postgres(begun);
+                transaction.execute(Statement::new(lock("'traces'::regclass::oid"))).await?;
                 Ok(transaction)
             }
         }
@@ -115,6 +115,12 @@ impl Database {
     }
 }
 
+/// Returns the statement that waits for the writers' turn. Half of the key is the table's number, so that stores in
+/// several schemas do not wait for each other; such a number takes all of 32 bits.
+fn lock(table: &str) -> String {
+    format!("select pg_advisory_xact_lock((711033::int8 << 32) | {table}::int8)")
+}
+
 impl Transaction {
     /// Reads what a statement finds.
     pub(crate) async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, StoreError> {
@@ -158,5 +164,25 @@ impl Transaction {
             Transaction::Postgres(transaction) => transaction.commit().await,
         }
         .map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Connection as _, PgConnection};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_table_may_have_any_number() {
+        let Ok(url) = std::env::var("KARAT_TEST_POSTGRES") else {
+            assert!(std::env::var("CI").is_err(), "CI needs PostgreSQL");
+            return;
+        };
+        let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL");
+        for number in ["1", "2147483648", "4294967295"] {
+            let statement = AssertSqlSafe(lock(&format!("{number}::oid")));
+            sqlx::query(statement).execute(&mut connection).await.expect("a lock");
+        }
     }
 }

@@ -38,7 +38,8 @@ impl EvalStore for Store {
                  cast(coalesce(sum(case when verdict = 'passed' then executions end), 0) as bigint), \
                  cast(coalesce(sum(case when verdict = 'failed' then executions end), 0) as bigint), \
                  cast(coalesce(sum(case when verdict = 'errored' then executions end), 0) as bigint) \
-                 from eval_counts where eval_id = ? group by eval_version having sum(executions) > 0 order by eval_version",
+                 from eval_counts where eval_id = ? and verdict <> 'stale' \
+                 group by eval_version having sum(executions) > 0 order by eval_version",
             );
             let counts = |mut row: Row| {
                 Ok(VersionCounts {

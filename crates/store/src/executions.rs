@@ -18,14 +18,38 @@ const ROWS: usize = 256;
 const COLUMNS: &str = "id, eval_id, eval_version, trace_id, trace_hash, result, reason, execution_time_ms, error, \
                        error_kind, stdout, stderr, code_hash, guest_hash, executed_at";
 
-/// Returns SQL for the state of an execution: 0 where verdict and rating do not contradict each other, 2 where somebody
-/// has decided about this verdict and this rating, else 1.
-pub(crate) fn contradiction(execution: &str, rating: &str) -> String {
+/// The hash of an execution's trace as it is now, in an update of executions.
+pub(crate) const HASH_NOW: &str = "(select t.hash from traces t where t.trace_id = eval_executions.trace_id)";
+
+/// Returns SQL for whether an execution is of another document than the trace has now: 1 or 0.
+fn staleness(execution: &str, hash_now: &str) -> String {
+    format!("case when {execution}.trace_hash = {hash_now} then 0 else 1 end")
+}
+
+/// Returns SQL for the number of what was last decided about an execution's document, verdict and rating.
+pub(crate) fn last_decision(execution: &str, rating: &str) -> String {
     format!(
-        "case when ({execution}.result = 0 and {rating} = 'positive') \
+        "(select max(l.id) from contradiction_resolutions l where l.eval_id = {execution}.eval_id \
+         and l.trace_id = {execution}.trace_id and l.result = {execution}.result and l.rating = {rating} \
+         and l.trace_hash = {execution}.trace_hash)"
+    )
+}
+
+/// Returns SQL for whether a decision holds for an execution: that the eval is wrong is said of one version, and the next
+/// one has to show that it is not.
+pub(crate) fn holds(decision: &str, execution: &str) -> String {
+    format!("({decision}.resolution <> 'eval-wrong' or {decision}.eval_version = {execution}.eval_version)")
+}
+
+/// Returns SQL for the state of an execution: 0 where it is stale or verdict and rating do not contradict each other, 2
+/// where what somebody last decided about it holds, else 1.
+pub(crate) fn contradiction(execution: &str, rating: &str, hash_now: &str) -> String {
+    let (last, holds) = (last_decision(execution, rating), holds("r", execution));
+    format!(
+        "case when {execution}.trace_hash <> {hash_now} then 0 \
+         when ({execution}.result = 0 and {rating} = 'positive') \
          or ({execution}.result = 1 and {rating} = 'negative') \
-         then case when exists (select 1 from contradiction_resolutions r where r.eval_id = {execution}.eval_id \
-         and r.trace_id = {execution}.trace_id and r.result = {execution}.result and r.rating = {rating}) \
+         then case when exists (select 1 from contradiction_resolutions r where r.id = {last} and {holds}) \
          then 2 else 1 end else 0 end"
     )
 }
@@ -52,18 +76,18 @@ pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> 
 fn insert(executions: &[&StoredExecution]) -> Statement {
     let mut statement = Statement::new(format!("with n ({COLUMNS}) as (values "));
     statement.push_rows(executions.len(), 15);
-    let state = contradiction("n", "t.rating");
+    let (state, stale) = (contradiction("n", "t.rating", "t.hash"), staleness("n", "t.hash"));
     statement.push(&format!(
-        ") insert into eval_executions ({COLUMNS}, day, rating, contradiction) \
+        ") insert into eval_executions ({COLUMNS}, day, rating, contradiction, is_stale) \
          select n.id, n.eval_id, n.eval_version, n.trace_id, n.trace_hash, n.result, n.reason, n.execution_time_ms, \
-         n.error, n.error_kind, n.stdout, n.stderr, n.code_hash, n.guest_hash, n.executed_at, t.day, t.rating, {state} \
-         from n join traces t on t.trace_id = n.trace_id where 1 = 1 \
+         n.error, n.error_kind, n.stdout, n.stderr, n.code_hash, n.guest_hash, n.executed_at, t.day, t.rating, {state}, \
+         {stale} from n join traces t on t.trace_id = n.trace_id where 1 = 1 \
          on conflict (eval_id, eval_version, trace_id) do update set id = excluded.id, \
          trace_hash = excluded.trace_hash, result = excluded.result, reason = excluded.reason, \
          execution_time_ms = excluded.execution_time_ms, error = excluded.error, error_kind = excluded.error_kind, \
          stdout = excluded.stdout, stderr = excluded.stderr, code_hash = excluded.code_hash, \
          guest_hash = excluded.guest_hash, executed_at = excluded.executed_at, day = excluded.day, \
-         rating = excluded.rating, contradiction = excluded.contradiction"
+         rating = excluded.rating, contradiction = excluded.contradiction, is_stale = excluded.is_stale"
     ));
     for one in executions {
         statement.add(&one.id);
@@ -83,6 +107,18 @@ fn insert(executions: &[&StoredExecution]) -> Statement {
         statement.add(one.executed_at);
     }
     statement
+}
+
+/// Marks what was said of documents that these traces have no more, and clears what is said of those they have again.
+pub(crate) async fn mark_stale(transaction: &mut Transaction, traces: Vec<String>) -> Result<(), StoreError> {
+    let stale = staleness("eval_executions", HASH_NOW);
+    let state = contradiction("eval_executions", "eval_executions.rating", HASH_NOW);
+    let text = format!(
+        "update eval_executions set is_stale = {stale}, contradiction = {state} \
+         where trace_id among ? and is_stale <> {stale}"
+    );
+    transaction.execute(Statement::new(text).bind(traces)).await?;
+    Ok(())
 }
 
 /// Finds out which trace is not there, and says so.

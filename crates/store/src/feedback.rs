@@ -9,7 +9,7 @@ use karat_core::stored::{AuthorRating, ReviewCandidate, TraceFilter};
 
 use crate::Store;
 use crate::database::{Database, Transaction};
-use crate::executions::{contradiction, there};
+use crate::executions::{HASH_NOW, contradiction, there};
 use crate::failure::error_with;
 use crate::filter::condition;
 use crate::row::Row;
@@ -184,7 +184,8 @@ async fn rate(transaction: &mut Transaction, traces: &[String]) -> Result<(), St
         let name = rating.map(Rating::name);
         let statement = Statement::new("update traces set rating = ? where trace_id among ?");
         transaction.execute(statement.bind(name).bind(traces.clone())).await?;
-        let state = contradiction("eval_executions", &name.map_or("null".to_owned(), |name| format!("'{name}'")));
+        let rated = name.map_or("null".to_owned(), |name| format!("'{name}'"));
+        let state = contradiction("eval_executions", &rated, HASH_NOW);
         let text = format!("update eval_executions set rating = ?, contradiction = {state} where trace_id among ?");
         transaction.execute(Statement::new(text).bind(name).bind(traces)).await?;
     }
@@ -213,7 +214,7 @@ async fn review_candidates(
         "select t.trace_id, cast(coalesce(sum(case when v.eval_id is not null and e.result = 1 then 1 end), 0) as bigint), \
          cast(coalesce(sum(case when v.eval_id is not null and e.result = 0 then 1 end), 0) as bigint), \
          cast(coalesce(sum(case when v.eval_id is not null and e.result is null then 1 end), 0) as bigint), t.started_at \
-         from traces t {join} eval_executions e on e.trace_id = t.trace_id \
+         from traces t {join} eval_executions e on e.trace_id = t.trace_id and e.is_stale = 0 \
          {join} evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version{only} \
          where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ? \
          and f.rating is not null and {NEWEST}) and "

@@ -14,6 +14,7 @@ mod feedback;
 mod filter;
 mod location;
 mod migrations;
+mod own_folder;
 mod payload;
 mod postgres;
 mod row;
@@ -29,6 +30,7 @@ use karat_core::port::StoreError;
 
 use crate::database::Database;
 pub use crate::location::Location;
+pub use crate::own_folder::make_folder;
 pub use crate::traces::raw_hash;
 
 /// An open database. Clones share its connections.

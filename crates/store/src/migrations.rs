@@ -1,19 +1,59 @@
 //! The schema, and how a database comes to it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use karat_core::port::StoreError;
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::{MigrateError, Migration, Migrator};
 
 use crate::failure::{error, error_with, failed};
 
 pub(crate) static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 pub(crate) static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
-/// Tells whether a database has exactly the migrations that this program knows; `applied` is what it has.
-pub(crate) fn is_current(migrator: &Migrator, applied: &BTreeMap<i64, Vec<u8>>) -> bool {
-    applied.len() == migrator.iter().count()
-        && migrator.iter().all(|known| applied.get(&known.version).is_some_and(|sum| **sum == *known.checksum))
+/// Where sqlx notes which migrations a database has; other programs' databases may have such a table too.
+pub(crate) const NOTES: &str = "_sqlx_migrations";
+/// Asks a database for the migrations that it has, as `Applied`.
+pub(crate) const APPLIED: &str = "select version, description, checksum from _sqlx_migrations where success";
+/// What the migrations make: where one of these is there before them, it is somebody else's.
+const OURS: [&str; 12] = [
+    "contradiction_resolutions",
+    "eval_comparison",
+    "eval_counts",
+    "eval_executions",
+    "eval_versions",
+    "evals",
+    "feedback",
+    "run_cases",
+    "runs",
+    "trace_payloads",
+    "trace_tools",
+    "traces",
+];
+
+/// A migration that a database has: its number, its name, and the hash of its text.
+pub(crate) type Applied = (i64, String, Vec<u8>);
+
+/// Tells whether a database has exactly the migrations that this program knows. `tables` are the names of what is there,
+/// views too. A database that is another program's is refused, whichever way that shows, before anything is written.
+pub(crate) fn is_current(
+    migrator: &Migrator,
+    tables: &BTreeSet<String>,
+    applied: &[Applied],
+    foreign: impl Fn() -> StoreError,
+) -> Result<bool, StoreError> {
+    if applied.is_empty() {
+        return if OURS.iter().any(|name| tables.contains(*name)) { Err(foreign()) } else { Ok(false) };
+    }
+    let is_first = |known: &Migration| {
+        applied.iter().any(|(version, name, _)| *version == known.version && *name == known.description)
+    };
+    if !migrator.iter().next().is_some_and(is_first) {
+        return Err(foreign());
+    }
+    let is_applied = |known: &Migration| {
+        applied.iter().any(|(version, _, sum)| *version == known.version && **sum == *known.checksum)
+    };
+    Ok(applied.len() == migrator.iter().count() && migrator.iter().all(is_applied))
 }
 
 /// Tells of migrations that did not go through.
@@ -32,5 +72,51 @@ pub(crate) fn not_migrated(cause: MigrateError, label: &str) -> StoreError {
             StoreError { message: format!("the store {label} cannot be prepared: {}", cause.message), hint: cause.hint }
         }
         other => error(format!("the store {label} cannot be prepared: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_known_as_ours() {
+        for migrator in [&SQLITE, &POSTGRES] {
+            let made = migrator.iter().flat_map(|migration| migration.sql.as_str().lines());
+            let made = made.filter_map(|line| {
+                let rest = line.strip_prefix("create table ").or_else(|| line.strip_prefix("create view "))?;
+                rest.split([' ', '(']).next()
+            });
+            let mut made: Vec<&str> = made.collect();
+            made.sort_unstable();
+            assert_eq!(made, OURS);
+        }
+    }
+
+    fn ours() -> Vec<Applied> {
+        SQLITE.iter().map(|one| (one.version, one.description.to_string(), one.checksum.to_vec())).collect()
+    }
+
+    fn one(version: i64, name: &str) -> Vec<Applied> {
+        vec![(version, name.to_owned(), vec![1])]
+    }
+
+    #[test]
+    fn another_programs_database_is_known() {
+        let cases: [(&[&str], Vec<Applied>, Option<bool>); 8] = [
+            (&[], Vec::new(), Some(false)),
+            (&["orders"], Vec::new(), Some(false)),
+            (&["orders", "feedback"], Vec::new(), None),
+            (&[NOTES], Vec::new(), Some(false)),
+            (&[NOTES, "orders"], one(1, "orders"), None),
+            (&[NOTES, "orders"], one(20_260_101, "store"), None),
+            (&[NOTES, "traces"], ours(), Some(true)),
+            (&[NOTES, "traces"], one(1, "store"), Some(false)),
+        ];
+        for (names, applied, expected) in cases {
+            let tables: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let current = is_current(&SQLITE, &tables, &applied, || error("foreign"));
+            assert_eq!(current.ok(), expected, "{names:?} {applied:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Opening a database of PostgreSQL.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -29,9 +29,8 @@ pub(crate) async fn open(url: &str) -> Result<Database, StoreError> {
     let connecting = tokio::time::timeout(PATIENCE, options.connect()).await;
     let connected = connecting.map_err(|_| unreachable(&label, "it does not answer"))?;
     let mut connection = connected.map_err(|cause| not_connected(cause, &options, &label))?;
-    if !is_current(&mut connection).await? {
-        let migrated = migrations::POSTGRES.run_direct(None, &mut connection, false).await;
-        migrated.map_err(|cause| migrations::not_migrated(cause, &label))?;
+    if !is_current(&mut connection, &label).await? {
+        migrate(&mut connection, &label).await?;
     }
     connection.close().await.map_err(failed)?;
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(QUEUE).connect_lazy_with(options);
@@ -91,16 +90,35 @@ fn not_connected(cause: sqlx::Error, options: &PgConnectOptions, label: &str) ->
     }
 }
 
-/// Tells whether there is nothing to migrate, without taking the lock that migrations take.
-async fn is_current(connection: &mut PgConnection) -> Result<bool, StoreError> {
-    let there = "select to_regclass('_sqlx_migrations') is not null";
-    let there: bool = sqlx::query_scalar(there).fetch_one(&mut *connection).await.map_err(failed)?;
-    if !there {
-        return Ok(false);
+/// Tells whether there is nothing to migrate, without taking the lock that migrations take. Only the schema counts that
+/// tables would be made in: what others have elsewhere on the search path is in nobody's way.
+async fn is_current(connection: &mut PgConnection, label: &str) -> Result<bool, StoreError> {
+    let tables = "select c.relname::text from pg_catalog.pg_class c \
+                  join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
+                  where n.nspname = current_schema() and c.relkind in ('r', 'p', 'v', 'm', 'f')";
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await.map_err(failed)?;
+    let tables = BTreeSet::from_iter(tables);
+    let mut applied: Vec<migrations::Applied> = Vec::new();
+    if tables.contains(migrations::NOTES) {
+        applied = sqlx::query_as(migrations::APPLIED).fetch_all(connection).await.map_err(failed)?;
     }
-    let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as("select version, checksum from _sqlx_migrations where success")
-        .fetch_all(connection)
-        .await
-        .map_err(failed)?;
-    Ok(migrations::is_current(&migrations::POSTGRES, &BTreeMap::from_iter(applied)))
+    let foreign = || {
+        error_with(
+            format!("the store {label} holds another program's tables"),
+            "give karat a database of its own, or a schema: postgres://…?options=-csearch_path%3Dkarat",
+        )
+    };
+    migrations::is_current(&migrations::POSTGRES, &tables, &applied, foreign)
+}
+
+/// Migrates in one transaction, so that a connection that breaks leaves nothing half made. Whoever comes second waits and
+/// finds it done.
+async fn migrate(connection: &mut PgConnection, label: &str) -> Result<(), StoreError> {
+    let begun = connection.begin_with("begin isolation level read committed").await;
+    let mut transaction = begun.map_err(failed)?;
+    let lock = "select pg_advisory_xact_lock(711033::int8 << 32)";
+    sqlx::query(lock).execute(&mut *transaction).await.map_err(failed)?;
+    let done = migrations::POSTGRES.run_direct(None, &mut *transaction, false).await;
+    done.map_err(|cause| migrations::not_migrated(cause, label))?;
+    transaction.commit().await.map_err(failed)
 }

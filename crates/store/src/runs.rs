@@ -61,8 +61,8 @@ impl RunStore for Store {
     fn cases_of_run<'s>(&'s self, run_id: &'s str) -> Stored<'s, Vec<StoredCase>> {
         Box::pin(async move {
             let statement = Statement::new(
-                "select run_id, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, duration_ms, \
-                 trace_id from run_cases where run_id = ? order by id",
+                "select run_id, suite, place, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, \
+                 duration_ms, trace_id from run_cases where run_id = ? order by id",
             );
             self.database.rows(statement.bind(run_id)).await?.into_iter().map(read_case).collect()
         })
@@ -79,17 +79,20 @@ fn outcome_name(outcome: Outcome) -> &'static str {
 
 fn insert(cases: &[StoredCase]) -> Statement {
     let mut statement = Statement::new(
-        "insert into run_cases (run_id, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, duration_ms, \
-         trace_id) values ",
+        "insert into run_cases (run_id, suite, place, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, \
+         duration_ms, trace_id) values ",
     );
-    statement.push_rows(cases.len(), 11);
+    statement.push_rows(cases.len(), 13);
     statement.push(
-        " on conflict (run_id, eval_file, agent, case_id, trial) do update set tool_name = excluded.tool_name, \
-         tier = excluded.tier, outcome = excluded.outcome, error = excluded.error, \
+        " on conflict (run_id, suite, place, trial) do update set eval_file = excluded.eval_file, \
+         tool_name = excluded.tool_name, tier = excluded.tier, agent = excluded.agent, case_id = excluded.case_id, \
+         outcome = excluded.outcome, error = excluded.error, \
          duration_ms = excluded.duration_ms, trace_id = excluded.trace_id",
     );
     for one in cases {
         statement.add(&one.run_id);
+        statement.add(one.suite);
+        statement.add(one.place);
         statement.add(&one.eval_file);
         statement.add(&one.tool_name);
         statement.add(&one.tier);
@@ -124,6 +127,8 @@ fn read_case(mut row: Row) -> Result<StoredCase, StoreError> {
     let outcome = |name: &str| outcomes.into_iter().find(|outcome| outcome_name(*outcome) == name);
     Ok(StoredCase {
         run_id: row.text()?,
+        suite: row.number()?,
+        place: row.number()?,
         eval_file: row.text()?,
         tool_name: row.text()?,
         tier: row.text()?,

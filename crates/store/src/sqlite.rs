@@ -1,7 +1,6 @@
 //! Opening a file of SQLite's.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use crate::database::Database;
 use crate::failure::{error, error_with, failed, is_busy, sqlite_code};
 use crate::migrations;
+use crate::own_folder::make_folder;
 
 /// How long one waits for another program that writes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,7 +30,7 @@ pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
             format!("name a file in it: {label}/karat.db"),
         ));
     }
-    make_folder(path)?;
+    make_folder_of(path)?;
     let options = options(path);
     let mut connection = connect(&options, &label).await?;
     if !is_current(&mut connection, &label).await? {
@@ -58,14 +58,12 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// Makes the folder; what karat's own folder holds belongs into no repository.
-fn make_folder(path: &Path) -> Result<(), StoreError> {
-    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) else {
+/// Makes the folder of a file.
+fn make_folder_of(path: &Path) -> Result<(), StoreError> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());
     };
-    let ignore = folder.file_name() == Some(OsStr::new(".karat"));
-    std::fs::create_dir_all(folder)
-        .and_then(|()| if ignore { std::fs::write(folder.join(".gitignore"), "*\n") } else { Ok(()) })
+    make_folder(folder)
         .map_err(|cause| error(format!("the store's folder {} cannot be made: {cause}", folder.display())))
 }
 
@@ -98,18 +96,14 @@ fn not_opened(cause: sqlx::Error, label: &str) -> StoreError {
 
 /// Tells whether there is nothing to migrate, without writing: a command that only reads need not wait for a writer.
 async fn is_current(connection: &mut SqliteConnection, label: &str) -> Result<bool, StoreError> {
-    let there = "select count(*) from sqlite_master where type = 'table' and name = '_sqlx_migrations'";
-    let there: i64 = sqlx::query_scalar(there).fetch_one(&mut *connection).await.map_err(failed)?;
-    if there == 0 {
-        let others = "select count(*) from sqlite_master where type = 'table' and name in ('traces', 'evals')";
-        let others: i64 = sqlx::query_scalar(others).fetch_one(&mut *connection).await.map_err(failed)?;
-        return if others == 0 { Ok(false) } else { Err(foreign(label)) };
+    let tables = "select name from sqlite_master where type in ('table', 'view')";
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await.map_err(failed)?;
+    let tables = BTreeSet::from_iter(tables);
+    let mut applied: Vec<migrations::Applied> = Vec::new();
+    if tables.contains(migrations::NOTES) {
+        applied = sqlx::query_as(migrations::APPLIED).fetch_all(connection).await.map_err(failed)?;
     }
-    let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as("select version, checksum from _sqlx_migrations where success")
-        .fetch_all(connection)
-        .await
-        .map_err(failed)?;
-    Ok(migrations::is_current(&migrations::SQLITE, &BTreeMap::from_iter(applied)))
+    migrations::is_current(&migrations::SQLITE, &tables, &applied, || foreign(label))
 }
 
 fn foreign(label: &str) -> StoreError {

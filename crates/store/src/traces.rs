@@ -9,7 +9,7 @@ use karat_core::stored::{Expected, NewTrace, Put, StoredTrace, TraceFilter, Trac
 
 use crate::Store;
 use crate::database::Transaction;
-use crate::executions::there;
+use crate::executions::{mark_stale, there};
 use crate::filter::{condition, narrowed};
 use crate::payload::{Packer, unpack, unpack_text};
 use crate::row::Row;
@@ -310,7 +310,9 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Tim
     let again = writes.iter().filter(|one| one.day_before.is_some());
     let again: Vec<String> = again.map(|one| one.packed.id.clone()).collect();
     if !again.is_empty() {
-        transaction.execute(Statement::new("delete from trace_tools where trace_id among ?").bind(again)).await?;
+        let statement = Statement::new("delete from trace_tools where trace_id among ?").bind(again.clone());
+        transaction.execute(statement).await?;
+        mark_stale(transaction, again).await?;
     }
     let mut tools: Vec<(&str, &str)> = Vec::new();
     for one in writes {

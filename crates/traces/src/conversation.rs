@@ -43,11 +43,23 @@ impl Conversation {
         if !value.is_object() {
             return Err("a message is an object".to_owned());
         }
-        let Some(said) = chat::read(value, role) else {
+        let Some(said) = chat::read_literal(value, role) else {
             // Somebody who says nothing is no mistake.
             let speaks = value.get("role").is_some_and(Value::is_string) || value.get("type").is_some();
             return if speaks { Ok(()) } else { Err("a message has no 'role'".to_owned()) };
         };
+        self.push_said(said);
+        Ok(())
+    }
+
+    /// Adds the items of `OpenAI`'s Responses, where each call is an item beside the message that it belongs to.
+    pub(crate) fn push_items(&mut self, items: &[Value], role: &str) {
+        if let Some(said) = chat::read_literal(&Value::Array(items.to_vec()), role) {
+            self.push_said(said);
+        }
+    }
+
+    fn push_said(&mut self, said: chat::Said) {
         let (mut reasoning, mut stop_reason) = (said.reasoning, said.stop_reason);
         for message in said.messages {
             let is_model = message.role == "assistant";
@@ -62,7 +74,6 @@ impl Conversation {
             let message = chat::plain("assistant", "");
             self.turns.push(Turn { message, reasoning: Some(reasoning), stop_reason });
         }
-        Ok(())
     }
 
     /// Adds messages.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::kind::Kind;
+use crate::otlp::is_span;
 
 /// What is looked for to find a kind out, in words for whoever has something else.
 pub const LOOKED_FOR: &str = "a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' \
@@ -45,7 +46,7 @@ fn of_object(object: &Map<String, Value>, before: Option<Kind>) -> Option<Kind> 
     if is_list("traj") {
         return Some(Kind::TauBench);
     }
-    if is_list("observations") && (has("trace") || has("id")) {
+    if is_list("observations") && (has("trace") || has("id")) || is_part_of_langfuse(object) {
         return Some(Kind::Langfuse);
     }
     if has("run_type") && (has("trace_id") || has("id")) {
@@ -58,8 +59,25 @@ fn of_object(object: &Map<String, Value>, before: Option<Kind>) -> Option<Kind> 
     if is_list("messages") || asks("request") || asks("body") {
         return Some(whose(object, before));
     }
+    // OpenAI's Responses.
+    let request = part(object, "request").or_else(|| part(object, "body"));
+    let answers = part(object, "response").is_some_and(|response| response.get("output").is_some_and(Value::is_array));
+    if answers && request.is_some_and(|request| request.contains_key("input")) {
+        return Some(Kind::OpenAi);
+    }
+    let began = ["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"];
+    if is_span(object) && began.iter().any(|name| has(name)) {
+        return Some(Kind::Otlp);
+    }
     let items = object.get(wrapped(object)?)?.as_array()?;
     items.iter().find_map(|item| detect(item, before))
+}
+
+/// Tells whether an object is what Langfuse's lists have: a trace without its observations, or an observation without its
+/// trace. Neither can be imported, but its reader says what is missing.
+fn is_part_of_langfuse(object: &Map<String, Value>) -> bool {
+    let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
+    has(&["id", "traceId", "type", "startTime"]) || has(&["id", "timestamp", "htmlPath"])
 }
 
 fn has_spans(object: &Map<String, Value>) -> bool {
@@ -131,11 +149,16 @@ mod tests {
     #[case(json!({"resourceLogs": []}), Some(Kind::Otlp))]
     #[case(json!({"batches": []}), Some(Kind::Otlp))]
     #[case(json!({"trace": {"resourceSpans": []}}), Some(Kind::Otlp))]
+    #[case(json!({"traceId": "a", "spanId": "b", "startTimeUnixNano": "1"}), Some(Kind::Otlp))]
+    #[case(json!({"context": {"trace_id": "0xa", "span_id": "0xb"}, "start_time": "2026-01-01T00:00:00Z"}), Some(Kind::Otlp))]
+    #[case(json!({"trace_id": "a", "span_id": "b", "start_time": 1, "messages": []}), Some(Kind::OpenAi))]
     #[case(json!({"data": [{"traceID": "a", "spans": [], "processes": {}}]}), Some(Kind::Jaeger))]
     #[case(json!({"traceID": "a", "spans": []}), Some(Kind::Jaeger))]
     #[case(json!({"trace": {"id": "a"}, "observations": []}), Some(Kind::Langfuse))]
     #[case(json!({"id": "a", "observations": [], "scores": []}), Some(Kind::Langfuse))]
     #[case(json!({"data": [{"id": "a", "observations": []}]}), Some(Kind::Langfuse))]
+    #[case(json!({"data": [{"id": "a", "timestamp": "", "htmlPath": "/x"}], "meta": {}}), Some(Kind::Langfuse))]
+    #[case(json!({"data": [{"id": "o", "traceId": "a", "type": "SPAN", "startTime": ""}]}), Some(Kind::Langfuse))]
     #[case(json!({"id": "a", "run_type": "llm"}), Some(Kind::LangSmith))]
     #[case(json!({"runs": [{"id": "a", "trace_id": "b", "run_type": "llm"}]}), Some(Kind::LangSmith))]
     #[case(json!({"traj": [], "reward": 1.0, "task_id": 0}), Some(Kind::TauBench))]
@@ -144,6 +167,7 @@ mod tests {
     #[case(json!([{"type": "function_call"}, {"role": "user", "content": "Hi"}]), Some(Kind::OpenAi))]
     #[case(json!({"system": "Be kind", "messages": []}), Some(Kind::Anthropic))]
     #[case(json!({"request": {"messages": []}, "response": {"choices": []}}), Some(Kind::OpenAi))]
+    #[case(json!({"request": {"input": "Hi"}, "response": {"output": []}}), Some(Kind::OpenAi))]
     #[case(json!({"request": {"messages": []}, "response": {"type": "message", "content": []}}), Some(Kind::Anthropic))]
     #[case(json!({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}), Some(Kind::Anthropic))]
     #[case(json!({"hello": 1}), None)]

@@ -1,7 +1,7 @@
 //! What a trace is called.
 
 use karat_core::canonical::sorted;
-use karat_core::hash::long_hash;
+use karat_core::hash::{long_hash, short_hash};
 use serde_json::Value;
 
 use crate::kind::Kind;
@@ -27,6 +27,11 @@ pub(crate) fn checked_id(id: &str) -> Result<String, String> {
 /// and white space.
 pub(crate) fn id_by_content(kind: Kind, value: &Value) -> String {
     format!("{kind}-{}", long_hash(sorted(value).to_string().as_bytes()))
+}
+
+/// Returns an id for an entry whose own id is only its file's: it begins with that, and ends in a hash of the content.
+pub(crate) fn id_of_entry(entry: &str, value: &Value) -> Result<String, String> {
+    checked_id(&format!("{}-{}", checked_id(entry)?, short_hash(sorted(value).to_string().as_bytes())))
 }
 
 #[cfg(test)]

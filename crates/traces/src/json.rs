@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+/// How many texts may be within each other.
+const DEEPEST: usize = 4;
+
 /// Returns what a JSON text says where a value is the text of an object or a list, and else the value itself.
 /// Attributes hold structured values in new exporters and their JSON text in old ones.
 pub(crate) fn unpacked(value: &Value) -> Cow<'_, Value> {
@@ -16,18 +19,59 @@ pub(crate) fn unpacked(value: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// Returns the object or list that a text is the JSON of.
+/// Returns the same as a value of its own.
+pub(crate) fn unpacked_copy(value: &Value) -> Value {
+    unpacked(value).into_owned()
+}
+
+/// Returns the object or list that a text is the JSON of, or the JSON of the JSON. Numbers and words stay text: that `42` is
+/// JSON is chance.
 pub(crate) fn parsed(text: &str) -> Option<Value> {
-    let trimmed = text.trim();
-    let closes = match trimmed.as_bytes().first()? {
-        b'{' => b'}',
-        b'[' => b']',
-        _ => return None,
-    };
-    if trimmed.as_bytes().last() != Some(&closes) {
-        return None;
+    let mut within = None::<String>;
+    for _ in 0..DEEPEST {
+        let now = within.as_deref().unwrap_or(text).trim();
+        match (now.as_bytes().first()?, now.as_bytes().last()?) {
+            (b'{', b'}') | (b'[', b']') => return serde_json::from_str(now).ok(),
+            (b'"', b'"') => within = Some(serde_json::from_str(now).ok()?),
+            _ => return None,
+        }
     }
-    serde_json::from_str(trimmed).ok()
+    None
+}
+
+/// Returns JSON without escapes of half a character, which are written where a text was cut in the middle of one: each
+/// becomes the sign for what cannot be read. Returns nothing where there are none.
+pub(crate) fn without_half_characters(json: &[u8]) -> Option<Vec<u8>> {
+    fn unit(json: &[u8]) -> Option<u16> {
+        let digits = json.strip_prefix(b"\\u")?.get(..4)?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    }
+    let mut mended = Vec::new();
+    let mut rest = json;
+    let mut found = false;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        let (before, escape) = rest.split_at(at);
+        mended.extend_from_slice(before);
+        let length = match unit(escape) {
+            Some(0xd800..=0xdbff)
+                if escape.get(6..).and_then(unit).is_some_and(|low| (0xdc00..=0xdfff).contains(&low)) =>
+            {
+                12
+            }
+            Some(0xd800..=0xdfff) => {
+                found = true;
+                mended.extend_from_slice(b"\\ufffd");
+                rest = escape.get(6..).unwrap_or_default();
+                continue;
+            }
+            _ => 2,
+        };
+        let (escape, after) = escape.split_at(length.min(escape.len()));
+        mended.extend_from_slice(escape);
+        rest = after;
+    }
+    mended.extend_from_slice(rest);
+    found.then_some(mended)
 }
 
 /// Returns the text of a value: a text as it is, anything else as JSON, and nothing for null.
@@ -87,5 +131,37 @@ pub(crate) fn is_blank(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case(r#""a\ud83d""#, Some(r#""a\ufffd""#))]
+    #[case(r#""\udc00 \ud83d\ude00 \ud83dx""#, Some(r#""\ufffd \ud83d\ude00 \ufffdx""#))]
+    #[case(r#""\ud83d\ude00 \\ud83d \n""#, None)]
+    #[case(r#""\ud8"#, None)]
+    #[case("\\", None)]
+    fn half_characters_are_replaced(#[case] json: &str, #[case] expected: Option<&str>) {
+        assert_eq!(without_half_characters(json.as_bytes()).as_deref(), expected.map(str::as_bytes));
+    }
+
+    #[rstest]
+    #[case("{\"a\":1}", Some(json!({"a": 1})))]
+    #[case(" [1] ", Some(json!([1])))]
+    #[case("\"{\\\"a\\\":1}\"", Some(json!({"a": 1})))]
+    #[case("42", None)]
+    #[case("true", None)]
+    #[case("plain", None)]
+    #[case("\"plain\"", None)]
+    #[case("{broken", None)]
+    #[case("", None)]
+    fn only_objects_and_lists_are_unpacked(#[case] text: &str, #[case] expected: Option<Value>) {
+        assert_eq!(parsed(text), expected);
     }
 }

@@ -46,6 +46,11 @@ impl Kind {
         }
     }
 
+    /// Tells whether its traces come in spans, of which more may come; else each comes whole.
+    pub fn comes_in_spans(self) -> bool {
+        matches!(self, Kind::Otlp | Kind::Jaeger | Kind::LangSmith)
+    }
+
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -9,12 +9,15 @@ use serde_json::{Map, Value};
 
 use crate::assemble::assemble;
 use crate::identity::checked_id;
-use crate::json::{first, first_count, first_number, first_text, is_blank};
+use crate::json::{first, first_count, first_number, first_text, is_blank, unpacked_copy};
 use crate::kind::Kind;
 use crate::parts::{Role, Span, TraceParts};
 use crate::piece::{Imported, SourceFeedback};
 use crate::rating::{rating_of_label, rating_of_score};
-use crate::unpack::{time, unpacked};
+use crate::time::guessed;
+
+/// Where traces are whole.
+const WHOLE: &str = "GET /api/public/traces/ID gives a trace whole, and so does --from langfuse --url URL";
 
 /// Reads one trace: `{trace, observations, scores}`, or a trace that has its observations and scores within.
 pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
@@ -26,11 +29,25 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
         Some(_) => return Err("'trace' is not an object".to_owned()),
         None => export,
     };
+    let is_observation = export.contains_key("type") && export.contains_key("startTime");
+    if is_observation && export.contains_key("traceId") {
+        return Err("an observation without its trace: an export has 'trace' and 'observations' together".to_owned());
+    }
     let id = match first(trace, &["id"]).or_else(|| first(export, &["traceId"])) {
         Some(Value::String(id)) => checked_id(id)?,
         _ => return Err("the trace has no 'id'".to_owned()),
     };
-    let observations = objects(export.get("observations")).or_else(|| objects(trace.get("observations")));
+    let lists = [export.get("observations"), trace.get("observations")];
+    let observations = lists.iter().find_map(|list| objects(*list));
+    if observations.is_none() {
+        // What only names its observations would take the place of a trace that has them.
+        let named = lists.iter().flatten().filter_map(|list| list.as_array()).map(Vec::len).max();
+        match named {
+            None => return Err(format!("it has no 'observations'; {WHOLE}")),
+            Some(0) => {}
+            Some(_) => return Err(format!("its 'observations' are only ids, as a list of traces has them; {WHOLE}")),
+        }
+    }
     let mut parts = TraceParts::new(Kind::Langfuse, &id);
     for (index, observation) in observations.unwrap_or_default().into_iter().enumerate() {
         let span = span(observation).ok_or_else(|| format!("observations[{index}] has no 'id'"))?;
@@ -52,7 +69,7 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
     })
 }
 
-/// Returns a list's objects, where there are any: lists may hold ids instead.
+/// Returns a list's objects, where there are any: a list of traces has ids instead.
 fn objects(list: Option<&Value>) -> Option<Vec<&Map<String, Value>>> {
     let objects: Vec<_> = list?.as_array()?.iter().filter_map(Value::as_object).collect();
     (!objects.is_empty()).then_some(objects)
@@ -64,9 +81,9 @@ fn whole(id: &str, trace: &Map<String, Value>) -> Span {
         id: id.to_owned(),
         name: first_text(trace, &["name"]).unwrap_or_default().to_owned(),
         role: Some(Role::Agent),
-        start: trace.get("timestamp").and_then(time),
-        input: trace.get("input").filter(|value| !is_blank(value)).map(unpacked),
-        output: trace.get("output").filter(|value| !is_blank(value)).map(unpacked),
+        start: trace.get("timestamp").and_then(guessed),
+        input: trace.get("input").filter(|value| !is_blank(value)).map(unpacked_copy),
+        output: trace.get("output").filter(|value| !is_blank(value)).map(unpacked_copy),
         ..Span::default()
     }
 }
@@ -74,13 +91,13 @@ fn whole(id: &str, trace: &Map<String, Value>) -> Span {
 /// Reads an observation.
 fn span(observation: &Map<String, Value>) -> Option<Span> {
     let id = first_text(observation, &["id"])?.to_owned();
-    let metadata = observation.get("metadata").map(unpacked).unwrap_or_default();
+    let metadata = observation.get("metadata").map(unpacked_copy).unwrap_or_default();
     let part = |name: &str| metadata.get(name).and_then(Value::as_object).cloned();
     let mut attributes = part("attributes").unwrap_or_default();
     let failed = first_text(observation, &["level"]) == Some("ERROR");
     let message = || first_text(observation, &["statusMessage"]).unwrap_or_default().to_owned();
     let mut role = role(observation, &attributes);
-    let mut output = observation.get("output").filter(|value| !is_blank(value)).map(unpacked);
+    let mut output = observation.get("output").filter(|value| !is_blank(value)).map(unpacked_copy);
     if role.is_none()
         && let Some(answer) = output.as_ref().and_then(tool_message)
     {
@@ -89,7 +106,7 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
         for (name, here) in [("gen_ai.tool.call.id", "tool_call_id"), ("gen_ai.tool.name", "name")] {
             set(&mut attributes, name, answer.get(here));
         }
-        output = answer.get("content").map(unpacked);
+        output = answer.get("content").map(unpacked_copy);
     }
     if first_text(observation, &["type"]) == Some("GENERATION") {
         add_usage(&mut attributes, observation);
@@ -99,11 +116,11 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
         id,
         name: first_text(observation, &["name"]).unwrap_or_default().to_owned(),
         role,
-        start: observation.get("startTime").and_then(time),
-        end: observation.get("endTime").and_then(time),
+        start: observation.get("startTime").and_then(guessed),
+        end: observation.get("endTime").and_then(guessed),
         attributes,
         error: failed.then(message),
-        input: observation.get("input").filter(|value| !is_blank(value)).map(unpacked).map(without_definitions),
+        input: observation.get("input").filter(|value| !is_blank(value)).map(unpacked_copy).map(without_definitions),
         output,
         resource: part("resourceAttributes").unwrap_or_default(),
         scope: metadata.get("scope").and_then(|scope| scope.get("name")).and_then(Value::as_str).map(str::to_owned),
@@ -133,7 +150,7 @@ fn tool_message(output: &Value) -> Option<&Map<String, Value>> {
 /// Takes out the definitions of tools, which some integrations list among the messages as if a tool had spoken.
 fn without_definitions(input: Value) -> Value {
     fn is_definition(item: &Value) -> bool {
-        let content = item.get("content").map(unpacked).unwrap_or_default();
+        let content = item.get("content").map(unpacked_copy).unwrap_or_default();
         item.get("role").and_then(Value::as_str) == Some("tool")
             && item.get("tool_call_id").is_none()
             && content.get("type").and_then(Value::as_str) == Some("function")
@@ -162,17 +179,29 @@ fn add_usage(attributes: &mut Map<String, Value>, observation: &Map<String, Valu
     let part = |name: &str| observation.get(name).and_then(Value::as_object).filter(|map| !map.is_empty());
     let details = part("usageDetails").or_else(|| part("usage")).unwrap_or(&nothing);
     let count = |here: &[&str], there: &[&str]| {
-        first_count(details, here)
-            .or_else(|| first_count(observation, there).filter(|count| *count > 0))
-            .map(Value::from)
+        first_count(details, here).or_else(|| first_count(observation, there).filter(|count| *count > 0))
     };
     let input = count(&["input", "prompt_tokens", "input_tokens"], &["inputUsage", "promptTokens"]);
     let output = count(&["output", "completion_tokens", "output_tokens"], &["outputUsage", "completionTokens"]);
-    let cached = count(&["cache_read_input_tokens", "input_cached_tokens", "input_cache_read"], &[]);
+    let read = count(
+        &["cache_read_input_tokens", "input_cached_tokens", "input_cache_read", "prompt_details.cache_read"],
+        &[],
+    );
+    let written = count(&["cache_creation_input_tokens", "input_cache_creation", "prompt_details.cache_write"], &[]);
+    // Some count what the cache had within the input, some apart: the sum shows it, or else Anthropic's own names.
+    let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let told = input.unwrap_or(0).saturating_add(output.unwrap_or(0));
+    let is_apart = match count(&["total"], &[]) {
+        Some(total) => total >= told.saturating_add(apart),
+        None => {
+            ["cache_read_input_tokens", "cache_creation_input_tokens"].iter().any(|name| details.contains_key(*name))
+        }
+    };
+    let input = input.map(|input| if is_apart { input.saturating_add(apart) } else { input });
     let cost = first_number(observation, &["totalCost", "calculatedTotalCost"]).filter(|cost| *cost > 0.0);
-    set(attributes, "gen_ai.usage.input_tokens", input.as_ref());
-    set(attributes, "gen_ai.usage.output_tokens", output.as_ref());
-    set(attributes, "gen_ai.usage.cache_read.input_tokens", cached.as_ref());
+    set(attributes, "gen_ai.usage.input_tokens", input.map(Value::from).as_ref());
+    set(attributes, "gen_ai.usage.output_tokens", output.map(Value::from).as_ref());
+    set(attributes, "gen_ai.usage.cache_read.input_tokens", read.map(Value::from).as_ref());
     set(attributes, "gen_ai.usage.cost", cost.map(Value::from).as_ref());
 }
 
@@ -182,11 +211,11 @@ fn describe(document: &mut TraceDocument, trace: &Map<String, Value>) {
     document.name = text("name").or(document.name.take());
     document.session_id = text("sessionId").or(document.session_id.take());
     document.user_id = text("userId").or(document.user_id.take());
-    document.started_at = document.started_at.or_else(|| trace.get("timestamp").and_then(time));
+    document.started_at = document.started_at.or_else(|| trace.get("timestamp").and_then(guessed));
     if let Some(tags) = trace.get("tags").and_then(Value::as_array).filter(|tags| !tags.is_empty()) {
         document.tags = tags.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     }
-    if let Some(Value::Object(metadata)) = trace.get("metadata").map(unpacked) {
+    if let Some(Value::Object(metadata)) = trace.get("metadata").map(unpacked_copy) {
         // The instrumentation's own, which the spans have too.
         let technical = ["attributes", "resourceAttributes", "scope"];
         document.metadata.extend(metadata.into_iter().filter(|(name, _)| !technical.contains(&name.as_str())));
@@ -210,7 +239,7 @@ fn feedback(scores: &[&Map<String, Value>]) -> Vec<SourceFeedback> {
         }
     }
     let said_at = |score: &Map<String, Value>| -> Option<Timestamp> {
-        first(score, &["timestamp", "updatedAt", "createdAt"]).and_then(time)
+        first(score, &["timestamp", "updatedAt", "createdAt"]).and_then(guessed)
     };
     by_author
         .into_iter()

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::json::first_text;
 use crate::langfuse;
 use crate::piece::{Piece, Refused};
-use crate::unpack::time;
+use crate::time::guessed;
 use transport::{Reply, Transport};
 
 pub use transport::LangfuseError;
@@ -245,7 +245,7 @@ impl LangfusePages {
                 pieces.push(Err(Refused { place, message: "the trace has no 'id'".to_owned() }));
                 continue;
             };
-            let began = trace.get("timestamp").and_then(time);
+            let began = trace.get("timestamp").and_then(guessed);
             ascending &= began >= newest || began.is_none();
             newest = newest.max(began);
             if let Value::Object(listed) = trace

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::identity::checked_id;
-use crate::json::{first, first_count, first_number, first_text, is_blank};
+use crate::json::{first, first_count, first_number, first_text, is_blank, unpacked_copy};
 use crate::kind::Kind;
 use crate::otlp::SpansRead;
 use crate::parts::{Role, Span, TraceParts};
 use crate::piece::Refused;
-use crate::unpack::{time, unpacked};
+use crate::time::guessed;
 
 /// How many runs may be within each other.
 const DEEPEST: usize = 64;
@@ -93,14 +93,14 @@ fn span(run: &Map<String, Value>, id: String, parent: Option<String>) -> Span {
         _ => None,
     };
     let error = first(run, &["error"]).map(crate::json::text_of).filter(|error| !error.is_empty());
-    let field = |name: &str| run.get(name).filter(|value| !is_blank(value)).map(unpacked);
+    let field = |name: &str| run.get(name).filter(|value| !is_blank(value)).map(unpacked_copy);
     Span {
         id,
         parent,
         name: first_text(run, &["name"]).unwrap_or_default().to_owned(),
         role,
-        start: run.get("start_time").and_then(time).or_else(|| ordered_at(run)),
-        end: run.get("end_time").and_then(time),
+        start: run.get("start_time").and_then(guessed).or_else(|| ordered_at(run)),
+        end: run.get("end_time").and_then(guessed),
         attributes: attributes(run, role),
         error,
         input: field("inputs"),
@@ -122,13 +122,21 @@ fn attributes(run: &Map<String, Value>, role: Option<Role>) -> Map<String, Value
         }
     };
     let text = |text: Option<&str>| text.map(Value::from);
+    let within = |part: &str| run.get(part).and_then(Value::as_object).unwrap_or(&nothing);
+    let (inputs, outputs) = (within("inputs"), within("outputs"));
+    let used = outputs.get("usage_metadata").and_then(Value::as_object).unwrap_or(&nothing);
+    let cached = used.get("input_token_details").and_then(Value::as_object).unwrap_or(&nothing);
     if role == Some(Role::Model) {
-        let model =
-            first_text(metadata, &["ls_model_name"]).or_else(|| first_text(parameters, &["model", "model_name"]));
+        let model = first_text(metadata, &["ls_model_name"])
+            .or_else(|| first_text(parameters, &["model", "model_name"]))
+            .or_else(|| first_text(inputs, &["model"]));
         set("gen_ai.request.model", text(model));
+        set("gen_ai.response.model", text(first_text(outputs, &["model"])));
         set("gen_ai.provider.name", text(first_text(metadata, &["ls_provider"])));
-        set("gen_ai.usage.input_tokens", first_count(run, &["prompt_tokens"]).map(Value::from));
-        set("gen_ai.usage.output_tokens", first_count(run, &["completion_tokens"]).map(Value::from));
+        let count = |here: &str, there: &str| first_count(run, &[here]).or_else(|| first_count(used, &[there]));
+        set("gen_ai.usage.input_tokens", count("prompt_tokens", "input_tokens").map(Value::from));
+        set("gen_ai.usage.output_tokens", count("completion_tokens", "output_tokens").map(Value::from));
+        set("gen_ai.usage.cache_read.input_tokens", first_count(cached, &["cache_read"]).map(Value::from));
         set("gen_ai.usage.cost", first_number(run, &["total_cost"]).map(Value::from));
     }
     // A run's own `session_id` is the project that it is kept in.
@@ -182,6 +190,6 @@ fn annotations(run: &Map<String, Value>) -> Vec<Map<String, Value>> {
 
 /// A source is a word, an object with its type, or the JSON text of such an object.
 fn is_person(source: &Value) -> bool {
-    let source = unpacked(source);
+    let source = unpacked_copy(source);
     source.as_str().or_else(|| source.get("type").and_then(Value::as_str)) == Some("app")
 }

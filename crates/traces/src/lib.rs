@@ -26,7 +26,6 @@ mod rating;
 mod read;
 mod tau_bench;
 mod time;
-mod unpack;
 mod values;
 mod vocabulary;
 

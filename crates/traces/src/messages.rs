@@ -1,17 +1,20 @@
 //! Logs of conversations with a model's API: lists of messages, requests, and requests with their responses.
 
 use karat_core::document::{Step, StepUsage, TraceDocument};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::conversation::Conversation;
-use crate::identity::{checked_id, id_by_content};
+use crate::identity::{checked_id, id_by_content, id_of_entry};
 use crate::json::{first, first_count, first_text};
 use crate::kind::Kind;
 use crate::piece::Imported;
-use crate::unpack::time;
+use crate::time::guessed;
 
 /// Names that a log may have for what is one trace. A conversation's id is none of them: each of its requests is one.
-const IDS: [&str; 5] = ["trace_id", "traceId", "request_id", "id", "custom_id"];
+const IDS: [&str; 3] = ["trace_id", "traceId", "request_id"];
+
+/// Names of what tells one entry from another within a file only: other files count from one, too.
+const ENTRIES: [&str; 2] = ["id", "custom_id"];
 
 /// Names of what several traces have in common.
 const SESSIONS: [&str; 5] = ["session_id", "sessionId", "conversation_id", "thread_id", "chat_id"];
@@ -24,16 +27,20 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
     let response = response(entry);
 
     let mut conversation = Conversation::default();
-    if let Some(system) = request.get("system").or_else(|| entry.get("system")) {
+    if let Some(system) = first(request, &["system", "instructions"]).or_else(|| entry.get("system")) {
         conversation.push_system(system);
     }
-    match value.as_array().or_else(|| request.get("messages").and_then(Value::as_array)) {
-        Some(messages) => conversation.extend(messages)?,
-        None => return Err("there is no list of 'messages'".to_owned()),
+    let messages = value.as_array().or_else(|| request.get("messages").and_then(Value::as_array));
+    match (messages, request.get("input")) {
+        (Some(messages), _) => conversation.extend(messages)?,
+        // OpenAI's Responses.
+        (None, Some(Value::Array(items))) => conversation.push_items(items, "user"),
+        (None, Some(Value::String(text))) => conversation.push(&json!({"role": "user", "content": text}), "user")?,
+        _ => return Err("there is no list of 'messages'".to_owned()),
     }
     let answered = match response {
         Some(Response::Text(text)) => {
-            conversation.push(&serde_json::json!({"role": "assistant", "content": text}), "assistant")?;
+            conversation.push(&json!({"role": "assistant", "content": text}), "assistant")?;
             true
         }
         Some(Response::Object(response)) => push_response(&mut conversation, response)?,
@@ -75,17 +82,19 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
     describe(&mut document, entry, request);
     document.started_at = first(entry, &["started_at", "start_time", "timestamp", "created_at", "time", "created"])
         .or_else(|| first(responded, &["created", "created_at"]))
-        .and_then(time);
-    document.ended_at = first(entry, &["ended_at", "end_time"]).and_then(time);
+        .and_then(guessed);
+    document.ended_at = first(entry, &["ended_at", "end_time"]).and_then(guessed);
     if !taken.unanswered.is_empty() {
         let unanswered = serde_json::to_value(&taken.unanswered).unwrap_or_default();
         document.metadata.insert("unanswered".to_owned(), unanswered);
     }
 
-    let id = first_text(entry, &IDS).or_else(|| first_text(responded, &["id"]));
-    document.trace_id = match id {
-        Some(id) => checked_id(id)?,
-        None => id_by_content(kind, value),
+    // Servers that run models at home draw the ids of their answers from a few hundred.
+    let within = first_text(entry, &ENTRIES).or_else(|| first_text(responded, &["id"]));
+    document.trace_id = match (first_text(entry, &IDS), within) {
+        (Some(id), _) => checked_id(id)?,
+        (None, Some(entry)) => id_of_entry(entry, value)?,
+        (None, None) => id_by_content(kind, value),
     };
     Ok(Imported {
         kind,
@@ -130,9 +139,7 @@ fn push_response(conversation: &mut Conversation, response: &Map<String, Value>)
         return Ok(true);
     }
     if let Some(output) = response.get("output").and_then(Value::as_array) {
-        for item in output {
-            conversation.push(item, "assistant")?;
-        }
+        conversation.push_items(output, "assistant");
         return Ok(!output.is_empty());
     }
     if response.contains_key("content") || response.contains_key("tool_calls") {
@@ -152,16 +159,23 @@ fn error_text(entry: &Map<String, Value>, response: Option<Response<'_>>) -> Opt
     Some(message.map_or_else(|| error.to_string(), str::to_owned))
 }
 
+/// Reads what a request used up. Anthropic counts what its cache had and what was written there apart; here `input_tokens`
+/// is all that went in, as with the others.
 fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
     let cached = usage
         .get("prompt_tokens_details")
         .or_else(|| usage.get("input_tokens_details"))
         .and_then(Value::as_object)
         .and_then(|details| first_count(details, &["cached_tokens"]));
+    let read = first_count(usage, &["cache_read_input_tokens"]);
+    let written = first_count(usage, &["cache_creation_input_tokens"]);
+    let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let input = first_count(usage, &["prompt_tokens"])
+        .or_else(|| first_count(usage, &["input_tokens"]).map(|input| input.saturating_add(apart)));
     let usage = StepUsage {
-        input_tokens: first_count(usage, &["prompt_tokens", "input_tokens"]),
+        input_tokens: input,
         output_tokens: first_count(usage, &["completion_tokens", "output_tokens"]),
-        cached_input_tokens: cached.or_else(|| first_count(usage, &["cache_read_input_tokens"])),
+        cached_input_tokens: cached.or(read),
         cost_usd: None,
     };
     (!usage.is_empty()).then_some(usage)
@@ -182,9 +196,9 @@ fn describe(document: &mut TraceDocument, entry: &Map<String, Value>, request: &
         }
     }
     // A number is a row's, not a trace's: other files have the same ones.
-    for name in IDS {
-        if let Some(number @ Value::Number(_)) = entry.get(name) {
-            document.metadata.insert(name.to_owned(), number.clone());
+    for name in IDS.iter().chain(&ENTRIES) {
+        if let Some(number @ Value::Number(_)) = entry.get(*name) {
+            document.metadata.insert((*name).to_owned(), number.clone());
         }
     }
 }

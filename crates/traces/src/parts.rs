@@ -134,10 +134,37 @@ impl Span {
             return false;
         }
         let says = |span: &Self| {
-            let given = usize::from(span.input.is_some()) + usize::from(span.output.is_some());
-            (span.end, span.attributes.len() + span.events.len() + given)
+            let given = [span.input.is_some(), span.output.is_some(), span.scope.is_some(), span.parent.is_some()];
+            let given = given.into_iter().filter(|is_given| *is_given).count();
+            (span.end, span.attributes.len() + span.events.len() + span.resource.len() + given)
         };
         let text = |span: &Self| serde_json::to_string(span).unwrap_or_default();
         says(self).cmp(&says(other)).then_with(|| text(self).cmp(&text(other))).is_lt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_poorer_copy_does_not_replace_a_span() {
+        let rich = Span {
+            id: "s".to_owned(),
+            resource: Map::from_iter([("service.name".to_owned(), json!("shop"))]),
+            scope: Some("sdk".to_owned()),
+            ..Span::default()
+        };
+        // By its text alone it would come later.
+        let poor = Span { id: "s".to_owned(), name: "z".to_owned(), ..Span::default() };
+        for spans in [[&rich, &poor], [&poor, &rich]] {
+            let mut parts = TraceParts::new(Kind::Otlp, "t");
+            for span in spans {
+                parts.add_span(span.clone());
+            }
+            assert_eq!(parts.spans["s"], rich);
+        }
     }
 }

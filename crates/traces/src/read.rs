@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::detect::{detect, is_message, wrapped};
 use crate::gzip;
+use crate::json::without_half_characters;
 use crate::kind::Kind;
 use crate::otlp::SpansRead;
 use crate::piece::{Piece, Refused};
@@ -35,7 +36,14 @@ pub enum ReadError {
 /// One line or element of a list is held at a time, so that a file may be of any size. A line, an element, or a document
 /// that is no list may be 256 MB long. What gzip makes 400 times larger than the file is not unpacked.
 pub fn read(kind: Option<Kind>, input: impl Read + Send + 'static) -> Reading {
-    Reading { kind, before: None, state: State::Closed(Box::new(input)), ready: VecDeque::new() }
+    Reading {
+        kind,
+        before: None,
+        state: State::Closed(Box::new(input)),
+        ready: VecDeque::new(),
+        told: Vec::new(),
+        told_from: None,
+    }
 }
 
 /// An iterator over what a source says.
@@ -46,6 +54,9 @@ pub struct Reading {
     before: Option<Kind>,
     state: State,
     ready: VecDeque<Result<Piece, Refused>>,
+    /// The messages of a conversation of which each has a line, and where the first is.
+    told: Vec<Value>,
+    told_from: Option<Place>,
 }
 
 enum State {
@@ -102,19 +113,42 @@ impl Reading {
             Ok(bytes) => bytes,
             Err(why) => return Err(ReadError::Refused(refused(why))),
         };
-        let value: Value = match serde_json::from_slice(&bytes) {
-            Ok(value) => value,
-            Err(error) => return Err(ReadError::Refused(refused(no_json(&error)))),
+        let (value, bytes): (Value, Vec<u8>) = match serde_json::from_slice(&bytes) {
+            Ok(value) => (value, bytes),
+            Err(error) => {
+                let mended = without_half_characters(&bytes);
+                match mended.and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended))) {
+                    Some(mended) => mended,
+                    None => return Err(ReadError::Refused(refused(no_json(&error)))),
+                }
+            }
         };
+        let is_line = matches!(text.place, Place::Line(_)) && value.is_object() && is_message(&value);
+        if is_line && self.kind.or(self.before).is_none_or(is_log) && detect(&value, None).is_none() {
+            self.told.push(value);
+            self.told_from.get_or_insert(text.place);
+            return Ok(());
+        }
+        self.end_conversation();
         let Some(kind) = self.kind.or_else(|| detect(&value, self.before)) else {
             if self.before.is_none() {
-                return Err(unknown(&format!("{} has nothing of one", text.place)));
+                return Err(unknown(&format!("{} is of none", text.place)));
             }
             return Err(ReadError::Refused(refused("of no known kind".to_owned())));
         };
         self.before = Some(kind);
         self.take_value(kind, value, &bytes, text.place);
         Ok(())
+    }
+
+    /// Reads the conversation of which each message had a line.
+    fn end_conversation(&mut self) {
+        let Some(place) = self.told_from.take() else { return };
+        let value = Value::Array(std::mem::take(&mut self.told));
+        let kind = self.kind.or_else(|| detect(&value, self.before)).unwrap_or(Kind::OpenAi);
+        self.before = Some(kind);
+        let text = value.to_string();
+        self.take_one(kind, value, text.as_bytes(), place);
     }
 
     fn take_value(&mut self, kind: Kind, value: Value, text: &[u8], place: Place) {
@@ -195,7 +229,10 @@ impl Iterator for Reading {
                 State::Ended => return None,
                 State::Closed(input) => self.open(input).map(|state| self.state = state),
                 State::Open(mut values) => match values.next() {
-                    Ok(None) => return self.next_ready(),
+                    Ok(None) => {
+                        self.end_conversation();
+                        return self.next_ready();
+                    }
                     Ok(Some(text)) => {
                         let taken = self.take(text);
                         if !matches!(taken, Err(ReadError::Unknown(_) | ReadError::Io(_))) {

@@ -1,6 +1,8 @@
 //! Times as sources write them.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 /// What a number counts, by what its field is called.
@@ -43,10 +45,42 @@ pub(crate) fn read(value: &Value, unit: Unit) -> Result<Option<Timestamp>, Strin
             if let Ok(count) = text.parse::<i128>() {
                 return if count < 0 { Err(unreadable()) } else { Ok(since_1970(count, unit)) };
             }
-            text.parse::<Timestamp>().map(Some).map_err(|_| unreadable())
+            iso(text).map(Some).ok_or_else(unreadable)
         }
         _ => Err(unreadable()),
     }
+}
+
+/// Reads a time: a text in ISO 8601, which is UTC where it names no zone, or a number of seconds, milliseconds,
+/// microseconds or nanoseconds since 1970. Which of these a number is shows by its size.
+pub(crate) fn guessed(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::String(text) => iso(text),
+        Value::Number(number) => {
+            let whole = number.as_i64();
+            let size = number.as_f64()?;
+            let scale = match size {
+                size if size < 1e8 => return None,
+                size if size < 1e11 => 1e6,
+                size if size < 1e14 => 1e3,
+                size if size < 1e17 => 1.0,
+                _ => return Timestamp::from_nanosecond(i128::from(whole?)).ok(),
+            };
+            #[expect(clippy::cast_possible_truncation, reason = "the bounds above keep it within what i64 holds")]
+            let microseconds = (size * scale).round() as i64;
+            Timestamp::from_microsecond(microseconds).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Reads a time in ISO 8601, which is UTC where it names no zone.
+fn iso(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| {
+        let civil: DateTime = text.parse().ok()?;
+        civil.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    })
 }
 
 #[expect(
@@ -98,5 +132,23 @@ mod tests {
     #[test]
     fn a_number_past_all_calendars_is_no_time() {
         assert_eq!(read(&json!(1e300), Unit::Nanoseconds), Ok(None));
+    }
+
+    #[rstest]
+    #[case(json!("2025-06-11T14:01:32.598Z"), Some("2025-06-11T14:01:32.598Z"))]
+    #[case(json!("2025-06-11T16:01:32+02:00"), Some("2025-06-11T14:01:32Z"))]
+    #[case(json!("2025-06-11T14:01:32.598001"), Some("2025-06-11T14:01:32.598001Z"))]
+    #[case(json!("2025-06-11 14:01:32"), Some("2025-06-11T14:01:32Z"))]
+    #[case(json!(1_749_650_492), Some("2025-06-11T14:01:32Z"))]
+    #[case(json!(1_749_650_492.5), Some("2025-06-11T14:01:32.5Z"))]
+    #[case(json!(1_749_650_492_598_u64), Some("2025-06-11T14:01:32.598Z"))]
+    #[case(json!(1_749_650_492_598_001_u64), Some("2025-06-11T14:01:32.598001Z"))]
+    #[case(json!(1_749_650_492_598_001_002_u64), Some("2025-06-11T14:01:32.598001002Z"))]
+    #[case(json!(12), None)]
+    #[case(json!(-5e30), None)]
+    #[case(json!("yesterday"), None)]
+    #[case(json!(null), None)]
+    fn times_have_many_forms(#[case] value: Value, #[case] expected: Option<&str>) {
+        assert_eq!(guessed(&value), expected.map(|text| text.parse().expect("a time")));
     }
 }

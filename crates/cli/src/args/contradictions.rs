@@ -64,7 +64,7 @@ pub(crate) struct ContradictionsResolveArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Who decided it [default: who works here, as git and the system say]
+    /// Who decided it [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// What stdout is

@@ -9,6 +9,7 @@ use super::{OutputFormat, RatingName, StoreArgs};
 const IMPORT_EXIT_CODES: &str = "\
 Exit codes:
   0    imported, or all of it was there already
+  1    imported but for rows that are invalid (--skip-invalid)
   2    a row, a flag or the file is invalid; nothing was written
   3    the store did not do what it was asked
   4    the file has no rows";
@@ -40,7 +41,7 @@ pub(crate) struct FeedbackAddArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Who says so [default: who is logged in]
+    /// Who says so [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// What stdout is
@@ -57,7 +58,7 @@ pub(crate) struct FeedbackRetractArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Whose rating it is [default: who is logged in]
+    /// Whose rating it is [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// What stdout is
@@ -77,7 +78,7 @@ pub(crate) struct FeedbackImportArgs {
     /// How the file is written [default: by its first character]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<FeedbackKind>,
-    /// Who speaks in rows that name nobody [default: who is logged in]
+    /// Who speaks in rows that name nobody [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// Pass over columns and keys that are not known

@@ -44,7 +44,7 @@ pub(crate) struct ForgeArgs {
     /// listed and left out, with exit code 1
     #[arg(long)]
     pub(crate) approve_all: bool,
-    /// Who approves [default: as git and the system say]
+    /// Who approves [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) approved_by: Option<String>,
     /// Run each draft against the agent before it is shown, so that you approve with evidence

@@ -12,7 +12,7 @@ Keys:
 #[derive(Debug, Args)]
 #[command(after_help = KEYS)]
 pub(crate) struct ReviewArgs {
-    /// Who rates [default: who is logged in]
+    /// Who rates [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
     /// Only traces that this eval has judged; what it says of them decides the order

@@ -71,9 +71,9 @@ pub(crate) struct TraceImportArgs {
 pub(crate) struct TraceListArgs {
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
-    /// Show at most this many; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) limit: u64,
+    /// Show at most this many, 0 for all [default: 20; all in JSON]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
     /// What stdout is: a table, one JSON document, or a JSON line for each trace
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RunFormat,

@@ -66,7 +66,8 @@ impl Said {
                 (1, Some(newest)) => same(newest, said),
                 _ => before.iter().any(|known| same(known, said)),
             };
-            let time = if before.is_empty() { time } else { now };
+            let newest = there.iter().rev().find(|known| known.author == author);
+            let time = if before.is_empty() { time } else { Feedback::time_after(newest, now) };
             new.extend(statements.iter().filter(|said| !is_there(said)).map(|said| self.statement(said, time)));
         }
         new
@@ -159,6 +160,14 @@ mod tests {
             assert_eq!((new[0].rating, new[0].created_at), (Some(rating), time(now)));
             there.extend(new);
         }
+    }
+
+    #[test]
+    fn what_is_said_now_is_newer_than_what_is_dated_ahead() {
+        use Rating::{Negative, Positive};
+        let there = said(&[("ada", Positive, None)]).untimed(&[], time(500), time(9));
+        let new = said(&[("ada", Negative, None)]).untimed(&there, time(5), time(10));
+        assert!(new.len() == 1 && new[0].created_at > time(500), "{new:?}");
     }
 
     #[test]

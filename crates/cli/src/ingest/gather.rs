@@ -16,7 +16,8 @@ pub(super) enum Gathered {
     Parts(Box<TraceParts>),
 }
 
-/// A batch, each trace once, in the order in which they came.
+/// A batch, each trace once, in the order in which they came. Spans and a whole trace of one id are apart: which of them
+/// stays shows by what is stored.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) traces: Vec<Gathered>,
@@ -29,7 +30,7 @@ pub(super) struct Batch {
 /// what people said of either is kept.
 pub(super) fn gather(pieces: Vec<Piece>) -> Batch {
     let mut batch = Batch::default();
-    let mut places: HashMap<String, usize> = HashMap::with_capacity(pieces.len());
+    let mut places: HashMap<(bool, String), usize> = HashMap::with_capacity(pieces.len());
     for piece in pieces {
         let (id, gathered) = match piece {
             Piece::Whole(whole) => (whole.trace_id.clone(), Gathered::Whole(whole)),
@@ -39,8 +40,9 @@ pub(super) fn gather(pieces: Vec<Piece>) -> Batch {
             batch.refused.push(RefusedTrace { trace_id: id, message });
             continue;
         }
-        let Some(&place) = places.get(&id) else {
-            places.insert(id, batch.traces.len());
+        let key = (matches!(gathered, Gathered::Whole(_)), id);
+        let Some(&place) = places.get(&key) else {
+            places.insert(key, batch.traces.len());
             batch.traces.push(gathered);
             continue;
         };
@@ -54,10 +56,8 @@ pub(super) fn gather(pieces: Vec<Piece>) -> Batch {
                 later.feedback = feedback;
                 *known = later;
             }
-            (known, later) => {
-                batch.superseded += 1;
-                *known = later;
-            }
+            // Their keys differ.
+            (Gathered::Whole(_), Gathered::Parts(_)) | (Gathered::Parts(_), Gathered::Whole(_)) => {}
         }
     }
     batch
@@ -124,6 +124,15 @@ mod tests {
         assert_eq!(later.document, "new");
         let authors: Vec<&str> = later.feedback.iter().map(|said| said.author.as_str()).collect();
         assert_eq!(authors, ["ada", "bob"]);
+    }
+
+    #[test]
+    fn spans_and_a_whole_trace_stay_apart() {
+        let batch = gather(vec![span("t", "1"), whole("t", "x", &[]), span("t", "2")]);
+        let [Gathered::Parts(parts), Gathered::Whole(_)] = batch.traces.as_slice() else {
+            panic!("{:?}", batch.traces);
+        };
+        assert_eq!((parts.spans.len(), batch.superseded), (2, 0));
     }
 
     #[test]

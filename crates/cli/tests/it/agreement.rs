@@ -254,12 +254,12 @@ fn versions_are_compared_on_the_same_traces() {
     exit: 0
     ----- stdout -----
     eval_refund version 1 → 2
-      37 traces judged by both, 29 with two verdicts and a rating
+      37 traces judged by both, 32 of them rated (where an error counts as wrong)
 
       version    accuracy                  errors
-      1           0.621  [0.440, 0.773]         1
-      2           0.897  [0.736, 0.964]         1
-      change     +0.276  9 better, 1 worse (p = 0.021)
+      1           0.625  [0.453, 0.771]         1
+      2           0.875  [0.719, 0.950]         1
+      change     +0.250  10 better, 2 worse (p = 0.039)
 
     1 for the worse: people agreed with the verdict before
       t-28  passed → failed, positive
@@ -292,6 +292,7 @@ fn versions_are_compared_on_the_same_traces() {
         now     the tool refund was called
 
     version 2 is better: chance does not explain what changed
+    1 verdict lost to errors
     ----- stderr -----
     ");
     let same = project.run(["eval", "compare", "eval_refund@1", "eval_refund@2", "--limit", "2"]);
@@ -305,7 +306,7 @@ fn a_version_that_is_worse_fails() {
     assert_eq!(output.code, Some(1), "{}", output.both());
     let comparison = json(&output);
     fits("eval-compare", &comparison);
-    assert_eq!((&comparison["better"], &comparison["worse"]), (&1.into(), &9.into()));
+    assert_eq!((&comparison["better"], &comparison["worse"]), (&2.into(), &10.into()));
     assert_eq!((&comparison["direction"], &comparison["common_traces"]), (&"worse".into(), &37.into()));
     assert_eq!(comparison["changed"].as_array().map(Vec::len), Some(14));
 }

@@ -219,3 +219,19 @@ fn what_the_star_forbids() {
         assert!(found[0].contains(lesson) && found[0].contains(name), "{}", found[0]);
     }
 }
+
+/// The map names every crate once, and none that is not there.
+#[test]
+fn the_map_names_every_room() {
+    let map = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let map = std::fs::read_to_string(map).expect("the map");
+    let mut drawn: Vec<&str> =
+        map.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).map(|(name, _)| name).collect();
+    let mut known: Vec<&str> = ROOMS
+        .iter()
+        .map(|(name, _)| if *name == "karat" { "cli" } else { name.strip_prefix("karat-").unwrap_or(name) })
+        .collect();
+    drawn.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(drawn, known);
+}

@@ -105,7 +105,7 @@ fn a_resolution_holds_while_both_stand() {
 fn who_changes_their_mind_resolves_again() {
     let (project, _) = contradicted();
     resolve(&project, &["tone", "conversation-2", "eval-wrong"]);
-    let again = resolve(&project, &["tone", "conversation-2", "dismissed", "--author", "dee", "--format", "json"]);
+    let again = resolve(&project, &["tone", "conversation-2", "dismissed", "--author", "  dee ", "--format", "json"]);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(
         (&again["before"], &again["contradiction"]["resolution"]["kind"]),
@@ -151,6 +151,9 @@ fn somebody_has_to_decide() {
     let output = project.run(["contradictions", "resolve", "refund", "conversation-1", "dismissed"]);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("--author NAME says it"), "{}", output.stderr);
+    let output = project.run(["contradictions", "resolve", "refund", "conversation-1", "dismissed", "--author", " "]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("--author is empty"), "{}", output.stderr);
     let output = project.run(["contradictions", "tones"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
 }

@@ -19,6 +19,9 @@ fn writes_a_function_that_holds_its_cases_and_never_overwrites() {
     show it, then
       karat eval test tone
       karat eval run tone --traces traces.jsonl
+    or, over the traces of the store,
+      karat eval add tone
+      karat eval run tone --stored
     ----- stderr -----
     ");
     let tested = project.run(["eval", "test", "tone"]);
@@ -70,6 +73,9 @@ fn a_function_without_cases_is_given_some() {
     show it, then
       karat eval test tone
       karat eval run tone --traces traces.jsonl
+    or, over the traces of the store,
+      karat eval add tone
+      karat eval run tone --stored
     ----- stderr -----
     ");
     assert_eq!(project.read("evals/functions/tone.py"), "mine");

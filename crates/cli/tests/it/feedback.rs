@@ -111,8 +111,8 @@ fn what_is_wrong_is_said() {
     let output = nobody.run(["feedback", "add", "t", "positive"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @"
-    error: nobody says who speaks
-    hint: --author NAME, or the variable GIT_AUTHOR_NAME
+    error: it is not known who you are
+    hint: --author NAME says it, or the variable GIT_AUTHOR_NAME
     ");
 }
 
@@ -151,6 +151,11 @@ fn lists_are_for_people_too() {
     assert_eq!((few.code, few.stdout.lines().count()), (Some(0), 1));
     assert_eq!(few.stderr, "there are more than these 1: --limit N shows more of them\n");
     assert_eq!(said(&ada, &["list", "--trace", "tau-r", "--author", "Ada", "--format", "jsonl"]), "");
+    let nobody = ada.run(["feedback", "list", "--author", "Bob"]);
+    assert_eq!((nobody.code, nobody.stdout.as_str()), (Some(0), ""));
+    assert!(nobody.stderr.contains("no such statement that counts; --history"), "{}", nobody.stderr);
+    let nobody = ada.run(["feedback", "list", "--author", "Bob", "--history"]);
+    assert!(nobody.stderr.contains("without --trace and --author there are others"), "{}", nobody.stderr);
     let nothing = ada_with(&[]).run(["feedback", "list"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), ""));
     assert!(nothing.stderr.contains("karat review"), "{}", nothing.stderr);

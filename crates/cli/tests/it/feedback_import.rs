@@ -39,6 +39,22 @@ fn a_file_is_read_however_it_was_saved(#[case] text: &str) {
     assert_eq!(statements(&ada).len(), 2);
 }
 
+/// A row without a time says what is so now, beside rows that say what was.
+#[rstest]
+#[case::after("t1,negative,2026-01-03\nt1,positive,\n")]
+#[case::before("t1,positive,\nt1,negative,2026-01-03\n")]
+fn a_row_without_a_time_has_the_last_word(#[case] rows: &str) {
+    let ada = ada_with(&["t1"]);
+    let old = "trace_id,rating,created_at\nt1,positive,2026-01-02\n";
+    assert_eq!(ada.command(["feedback", "import", "-"]).stdin(old).run().code, Some(0));
+    let rows = format!("trace_id,rating,created_at\n{rows}");
+    let import = || ada.command(["feedback", "import", "-"]).stdin(rows.clone()).run();
+    assert_eq!(import().stdout, "imported 2 statements from stdin\n");
+    let current = ada.run(["feedback", "list", "--format", "csv"]).stdout;
+    assert!(current.lines().count() == 2 && current.contains("positive"), "{current}");
+    assert_eq!(import().stdout, "imported 0 statements from stdin; 2 rows known already\n");
+}
+
 #[test]
 fn everything_wrong_is_shown_and_nothing_is_written() {
     let ada = ada_with(&["t1", "t2-whole"]).file(
@@ -98,7 +114,7 @@ fn everything_wrong_is_shown_and_nothing_is_written() {
     assert_eq!(lines, [3, 4, 5, 6, 7]);
     // The others are taken when that is wanted.
     let some = ada.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
-    assert_eq!(some.code, Some(0), "{}", some.both());
+    assert_eq!(some.code, Some(1), "{}", some.both());
     assert_eq!(some.stdout, "imported 1 statement from labels.csv; 5 rows left out\n");
     insta::assert_snapshot!(some.stderr, @"
     warning: labels.csv:3:4: 'postive' is no rating

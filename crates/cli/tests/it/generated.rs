@@ -22,48 +22,23 @@ fn assert_fresh(path: &str, fresh: &str) {
 
 #[test]
 fn schemas_are_fresh() {
-    let names = [
-        "case",
-        "rubric",
-        "config",
-        "result",
-        "rubric-result",
-        "script",
-        "judge-script",
-        "check",
-        "coverage",
-        "tools",
-        "tools-lock",
-        "tools-diff",
-        "overlap-map",
-        "overlap-list",
-        "overlap-suggestions",
-        "regress-report",
-        "regression-archive",
-        "eval-doctor",
-        "eval-check",
-        "eval-cases",
-        "eval-execution",
-        "eval-run",
-        "eval-test",
-        "eval-run-stored",
-        "eval-add",
-        "eval-list",
-        "eval-show",
-        "eval-history",
-        "eval-agreement",
-        "eval-compare",
-        "contradictions",
-        "contradictions-resolve",
-        "feedback",
-        "feedback-add",
-        "feedback-import",
-        "feedback-list",
-        "trace-import",
-        "trace-list",
-        "trace-show",
-        "trace-receive",
-    ];
+    // The program knows its own formats: what is added there cannot be forgotten here.
+    let help = project().run(["schema", "--help"]).stdout;
+    let (_, values) = help.split_once("Possible values:").expect("the formats");
+    let names: Vec<&str> = values
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "))
+        .filter_map(|line| Some(line.split_once(':')?.0))
+        .take_while(|name| !name.contains(' '))
+        .collect();
+    assert!(names.contains(&"case") && names.contains(&"eval-refine") && names.contains(&"forge"), "{names:?}");
+    let mut committed: Vec<String> = std::fs::read_dir(root().join("schemas"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+        .collect();
+    committed.retain(|name| !names.contains(&name.as_str()));
+    assert_eq!(committed, Vec::<String>::new(), "schemas of formats that are no more");
     for name in names {
         let output = project().run(["schema", name]);
         assert_eq!(output.code, Some(0));
@@ -100,8 +75,13 @@ fn the_command_line_reference_is_fresh() {
         "eval run",
         "eval new",
         "eval test",
+        "eval add",
+        "eval list",
+        "eval show",
+        "eval history",
         "eval agreement",
         "eval compare",
+        "eval refine",
         "contradictions",
         "contradictions resolve",
         "feedback",
@@ -115,6 +95,7 @@ fn the_command_line_reference_is_fresh() {
         "trace list",
         "trace show",
         "trace receive",
+        "forge",
         "init",
         "schema",
         "completions",

@@ -79,7 +79,7 @@ fn assert_held_out(told: &str, count: usize) {
 fn candidates_stand_beside_today_and_nothing_is_adopted() {
     let script = json!({"*": {"queue": [candidates(&[INVALID, BREAKS]), candidates(&[GOOD])]}});
     let server = ScriptedServer::start(script);
-    let project = asking(rated(60), &server);
+    let project = asking(rated(60), &server).file(".karat/refine/eval_tone/candidate_3.py", "old");
     let output = refine(&project, &["--candidates", "2"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
@@ -89,12 +89,12 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
       19 rated traces held out, 10 positive and 9 negative
 
       code   part     accuracy                 kappa                    wrong errors
-      today  training  0.488  [0.343, 0.635]    0.000  [0.000, 0.000]      21      0
-             held out  0.526  [0.317, 0.727]    0.000  [0.000, 0.000]       9      0
-      1      training  1.000  [0.914, 1.000]    1.000  [1.000, 1.000]       0      0
-             held out  1.000  [0.832, 1.000]    1.000  [1.000, 1.000]       0      0
-      2      training      —                        —                       0     41
-             held out      —                        —                       0     19
+      today  training  0.488  [0.343, 0.635]    0.000  [-0.284, 0.288]     21      0
+             held out  0.526  [0.317, 0.727]    0.000  [-0.442, 0.423]      9      0
+      1      training  1.000  [0.914, 1.000]    1.000  [0.829, 1.000]       0      0
+             held out  1.000  [0.832, 1.000]    1.000  [0.663, 1.000]       0      0
+      2      training  0.000  [0.000, 0.086]        —                       0     41
+             held out  0.000  [0.000, 0.168]        —                       0     19
 
      1  goes by the tone
         held out: 9 better, 0 worse than today (p = 0.004): better
@@ -107,7 +107,8 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
         .karat/refine/eval_tone/candidate_1.py
 
      2  goes by the tone
-        held out: 0 better, 0 worse than today (p = 1.000), 19 lost to errors
+        held out: 0 better, 10 worse than today (p = 0.002): worse
+        19 lost to errors
           lost    t-01  passed → errored, negative
           lost    t-05  passed → errored, negative
           lost    t-08  passed → errored, positive
@@ -122,6 +123,7 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
     nothing was adopted: 'karat eval add .karat/refine/eval_tone/candidate_1.py' makes it a version
     ");
     assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
+    assert!(!project.path().join(".karat/refine/eval_tone/candidate_3.py").exists(), "of an earlier time");
     assert_eq!(versions(&project), [(TODAY.to_owned(), None)]);
     let bodies = server.bodies();
     assert_eq!((bodies.len(), server.refusals()), (2, Vec::new()));
@@ -185,7 +187,6 @@ fn what_does_not_hold_goes_back_once(#[case] first: fn() -> Value, #[case] told:
     assert_eq!((candidate["code"].as_str(), candidate["file"].as_str()), (Some(GOOD), Some("ideas/candidate_1.py")));
     assert_eq!(candidate["agreement"]["held_out"]["accuracy"]["value"], 1.0);
     assert_eq!(candidate["held_out_changes"]["direction"], "better");
-    assert_eq!(report["adopted"], Value::Null);
     assert_eq!(server.request_count(), 2);
     assert!(server.bodies()[1].to_string().contains(told), "{}", server.bodies()[1]);
     assert_eq!(versions(&project).len(), 1);
@@ -231,7 +232,8 @@ fn too_few_ratings_are_said() {
 #[test]
 fn what_is_missing_is_said_with_a_way_out() {
     let project = rated(60);
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["eval", "refine", "tone", "--model", "openai:m", "--approved-by", " "], 2, "--approved-by is empty"),
         (&["eval", "refine", "tone"], 2, "set 'refine' in karat.json"),
         (&["eval", "refine", "tune", "--model", "openai:m"], 2, "did you mean 'eval_tone'?"),
         (&["eval", "refine", "tone", "--model", "nobody:m"], 2, "'nobody:m' is no rewriter"),
@@ -253,6 +255,62 @@ fn a_dry_run_asks_nobody() {
     let question: Value = serde_json::from_str(&output.stdout).expect("a question");
     assert_eq!(question["document"]["eval"]["code"], TODAY);
     assert_held_out(&output.stdout, 60);
+}
+
+#[test]
+fn trials_of_one_task_are_on_one_side() {
+    let project = prepared();
+    let store = ProjectStore::open(&project);
+    store.version("eval_tone", TODAY);
+    for number in 0..120 {
+        let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
+        // Three traces of each task.
+        let task = number / 3;
+        store.document(&json!({
+            "trace_id": trace_id(number),
+            "metadata": {"task_id": task, "expected_actions": ["the-right-answer"]},
+            "steps": [{"input": {"message": format!("{word} task-{task:02}-end")}, "output": {"response": "Done."}}],
+        }));
+        store.feedback("ada", &trace_id(number), rating, None);
+    }
+    let output = project.run(["eval", "refine", "tone", "--dry-run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(!output.stdout.contains("the-right-answer"), "{}", output.stdout);
+    let mut told = 0;
+    for task in 0..40 {
+        let is_told = output.stdout.contains(&format!("task-{task:02}-end"));
+        assert!(!(is_told && is_held_out("eval_tone", &format!("task: {task}"), 0.4)), "task {task} is held out");
+        told += usize::from(is_told);
+    }
+    assert!(told > 3, "{told} tasks are told of");
+}
+
+#[test]
+fn what_people_no_longer_say_is_not_told() {
+    let project = prepared();
+    let store = ProjectStore::open(&project);
+    let version = store.version("eval_tone", TODAY);
+    for number in 0..60 {
+        let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
+        store.trace(&trace_id(number), &format!("{word} {}", mark(number)), "2026-11-10");
+        store.verdict("eval_tone", version, &trace_id(number), Some(true), "always");
+        store.feedback("ada", &trace_id(number), rating, None);
+    }
+    let wrong: Vec<usize> = (0..60)
+        .filter(|number| number % 2 == 1 && !is_held_out("eval_tone", &trace_id(*number), 0.4))
+        .take(2)
+        .collect();
+    for (number, kind) in wrong.iter().zip(["label-wrong", "dismissed"]) {
+        let trace = trace_id(*number);
+        let resolved = project.run(["contradictions", "resolve", "tone", &trace, kind, "--author", "bob"]);
+        assert_eq!(resolved.code, Some(0), "{}", resolved.both());
+    }
+    let output = project.run(["eval", "refine", "tone", "--dry-run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stderr.contains("2 rated traces left out: the contradiction is resolved"), "{}", output.stderr);
+    for number in wrong {
+        assert!(!output.stdout.contains(&mark(number)), "the model is told of trace {number}");
+    }
 }
 
 #[cfg(unix)]
@@ -285,8 +343,48 @@ mod at_the_terminal {
         ada.types("1");
         ada.reads("adopted 1 as version 2 of eval_tone");
         ada.leaves_with(0);
+        // Whoever holds out more now holds out what the model was told of.
+        let again = |share: &str| project.run(["eval", "refine", "tone", "--dry-run", "--hold-out", share]).stderr;
+        assert!(again("0.5").contains("its model was told of traces that are held out now"), "{}", again("0.5"));
+        assert!(!again("0.4").contains("its model was told"), "{}", again("0.4"));
         let note = "refined by openai:test-model, approved by Ada: goes by the tone";
         assert_eq!(versions(&project), [(TODAY.to_owned(), None), (GOOD.to_owned(), Some(note.to_owned()))]);
+    }
+
+    /// A file that stays as it was would undo the adoption when it is added again.
+    #[test]
+    fn an_adopted_function_goes_into_its_file() {
+        let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
+        let project = rated(60).file("evals/functions/tone.py", TODAY);
+        for (answer, code) in [("n", TODAY), ("y", GOOD)] {
+            let mut ada = person(&project, &server);
+            ada.reads("Adopt which?");
+            ada.types("1");
+            ada.reads("adopted 1 as version");
+            ada.reads("Write it to evals/functions/tone.py too?");
+            ada.types(answer);
+            ada.leaves_with(0);
+            assert_eq!(project.read("evals/functions/tone.py"), code);
+            let added = project.run(["eval", "add", "tone"]);
+            assert_eq!(added.code, Some(0), "{}", added.both());
+            let is_undone = added.stderr.contains("the code of version 1 again, in place of version 2 (refined by");
+            assert_eq!(is_undone, answer == "n", "{}", added.both());
+        }
+        assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(GOOD));
+    }
+
+    #[test]
+    fn a_version_that_came_in_the_meantime_is_not_replaced() {
+        let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
+        let project = rated(60);
+        let mut ada = person(&project, &server);
+        ada.reads("Adopt which?");
+        ProjectStore::open(&project).version("eval_tone", BREAKS);
+        ada.types("1");
+        ada.reads("version 2 of eval_tone was added in the meantime");
+        ada.leaves_with(3);
+        assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(BREAKS));
+        assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
     }
 
     #[test]

@@ -97,6 +97,24 @@ fn history(project: &TempProject) -> usize {
     project.run(["feedback", "list", "--history", "--format", "jsonl"]).stdout.lines().count()
 }
 
+/// A clock that was ahead must not take the last word from whoever rates now.
+#[test]
+fn what_is_stored_counts() {
+    let ada = ada_with(&["t1"]);
+    let now = jiff::Timestamp::try_from(std::time::SystemTime::now()).unwrap();
+    let ahead = now + jiff::SignedDuration::from_hours(20);
+    let rows = format!("trace_id,rating,created_at\nt1,retracted,{ahead}\n");
+    let imported = ada.command(["feedback", "import", "-"]).stdin(rows).run();
+    assert_eq!(imported.code, Some(0), "{}", imported.both());
+    let mut person = Reviewer::at(&ada, &[]);
+    person.reads("trace t1");
+    person.presses("g");
+    person.reads("positive, stored: t1");
+    assert_eq!(ratings(&ada), [rated("t1", "positive", "")]);
+    person.presses("q");
+    person.leaves_with(0);
+}
+
 #[test]
 fn every_key_does_what_it_says() {
     let ada = ada_with(&["t1", "t2", "t3", "t4"]);
@@ -251,7 +269,7 @@ fn the_screen_follows_the_terminal() {
     person.reads("lines 1 to 19 of");
     person.resizes(40, 10);
     person.reads("lines 1 to 5 of");
-    person.reads("g good  b bad  s skip  ? help  q quit");
+    person.reads("g/b/n rate  s skip  u undo  t note  ? q");
     person.resizes(40, 6);
     person.reads("question 1");
     person.resizes(150, 50);
@@ -365,11 +383,13 @@ fn a_review_needs_a_terminal_and_traces() {
     hint: 'karat feedback add TRACE RATING' rates one trace, 'karat feedback import FILE' many
     ");
     let nothing = project();
+    ProjectStore::open(&nothing);
     let mut person = Reviewer::at(&nothing, &[]);
     person.reads("there are no traces in the store");
     person.leaves_with(4);
     let ada = ada_with(&["t1"]);
     let mut person = Reviewer::at(&ada, &["--tool", "search"]);
-    person.reads("no trace is such");
+    person.reads("no trace is as the filters say");
+    person.reads("no stored trace calls a tool");
     person.leaves_with(4);
 }

@@ -1,5 +1,7 @@
 //! Secrets reach no file, log or page.
 
+use std::ffi::OsString;
+
 use karat_testkit::server::ScriptedServer;
 use serde_json::json;
 
@@ -123,4 +125,20 @@ fn a_secret_in_the_address_is_masked_in_every_spelling() {
     for secret in ["pa^s-1234", "pa%5Es-1234", "bWU6cGFecy0xMjM0"] {
         assert!(!file.contains(secret), "{secret} in {file}");
     }
+}
+
+#[test]
+fn what_was_meant_for_a_server_becomes_no_file() {
+    let project = project().file("w.jsonl", "{\"trace_id\": \"t\", \"steps\": []}\n");
+    for store in ["postgres:/me:hunter2@host/db", "PostgreSQL:me:hunter2@host", "host=db user=me password=hunter2"] {
+        let output = project.command(["trace", "import", "w.jsonl"]).env("KARAT_STORE", store).run();
+        assert_eq!(output.code, Some(2), "{}", output.both());
+        assert!(output.stderr.contains("postgres://USER:PASSWORD@HOST:PORT/DATABASE"), "{}", output.stderr);
+        assert!(!output.both().contains("hunter2"), "{}", output.both());
+    }
+    let names = std::fs::read_dir(project.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let is_store =
+        |name: &OsString| ["post", "Post", "host"].iter().any(|part| name.to_string_lossy().starts_with(part));
+    let made: Vec<_> = names.filter(is_store).collect();
+    assert!(made.is_empty(), "{made:?}");
 }

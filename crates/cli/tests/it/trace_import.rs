@@ -101,10 +101,14 @@ fn what_was_imported_is_said() {
     3 refused
       traces/broken.jsonl, line 2: not JSON: EOF while parsing a string
       traces/broken.jsonl, line 3: of no known kind
-      traces/other.json: no known kind of traces: line 1 has nothing of one
+      traces/other.json: no known kind of traces: line 1 is of none
     1 file passed over by name: traces/a/notes.txt
     ----- stderr -----
-    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND names the kind
+    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans',
+    'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger),
+    'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith),
+    'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND
+    names the kind
     next: karat trace list, karat trace show ID, karat eval run NAME --stored
     ");
     let again = project.run(["trace", "import", "traces/b.jsonl"]);
@@ -215,11 +219,13 @@ fn a_dry_run_keeps_nothing() {
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
-    1 trace would be added, 0 changed, 0 unchanged (karat 1)
+    1 trace read, none kept (karat 1)
       2 steps, 2 tool calls of 2 tools, 1 error
     ----- stderr -----
     ");
     assert!(!project.path().join(".karat").exists());
+    let output = project.run(["trace", "import", "w.jsonl", "--feedback"]);
+    assert!(output.stdout.contains("  no statements of people among them\n"), "{}", output.both());
 }
 
 #[test]
@@ -231,6 +237,37 @@ fn a_trace_that_came_twice_is_the_last_one() {
         assert_eq!((code, counts(&report), report["superseded"].as_u64()), (Some(0), expected, Some(1)));
     }
     assert_eq!(store.dump()[0]["head"]["input_preview"], "Will it rain in Rome?");
+}
+
+/// Whoever reaches the receiver, or has another export, must not be able to replace what is stored by something that only
+/// has the same id.
+#[rstest]
+#[case::sqlite(Database::Sqlite)]
+#[case::postgres(Database::Postgres)]
+fn spans_and_whole_traces_do_not_replace_each_other(#[case] database: Database) {
+    let Some(store) = StoreProject::new(database) else { return };
+    let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let spans: String = agent_spans().iter().map(|span| span.to_string() + "\n").collect();
+    for (first, second, from, refused) in [
+        (weather(id, "Oslo"), spans.clone(), "karat", "a whole trace of this id is stored already, from karat"),
+        (spans.replace(id, &"ab".repeat(16)), weather(&"ab".repeat(16), "Oslo"), "otlp", "from otlp: a whole trace"),
+    ] {
+        store.project.write("first.jsonl", first.clone());
+        store.project.write("second.jsonl", second.clone());
+        assert_eq!(import(&store.project, ["first.jsonl"]).0, Some(0));
+        let before = store.dump();
+        let (code, report) = import(&store.project, ["second.jsonl"]);
+        assert_eq!((code, counts(&report)), (Some(1), (0, 0, 0)), "{report}");
+        let said = report["refused"][0]["message"].as_str().unwrap();
+        assert!(said.contains(refused), "{said}");
+        assert!(report["refused"][0]["place"].as_str().unwrap().starts_with("trace "), "{report}");
+        assert_eq!(store.dump(), before);
+        // Together in one file it is the same: what is stored stays, and is found again.
+        store.project.write("both.jsonl", second + &first);
+        let (code, report) = import(&store.project, ["both.jsonl"]);
+        assert_eq!((code, counts(&report), &report["sources"][from]), (Some(1), (0, 0, 1), &json!(1)), "{report}");
+        assert_eq!(store.dump(), before);
+    }
 }
 
 #[rstest]

@@ -167,6 +167,27 @@ fn a_program_is_told_line_by_line() {
 }
 
 #[test]
+fn what_is_sent_does_not_replace_a_whole_trace() {
+    let project = project();
+    let id = trace_id(1);
+    let document = json!({"trace_id": id, "steps": [{"input": "Hi", "output": "Mine."}]});
+    project.write("mine.jsonl", document.to_string());
+    assert_eq!(project.run(["trace", "import", "mine.jsonl"]).code, Some(0));
+    let receiver = Receiver::start(&project, &["--format", "jsonl", "--quiet"]);
+    let body = spans(&[span(&id, "0000000000000001", "Yours."), span(&trace_id(2), "0000000000000001", "New.")]);
+    assert_eq!(post(&receiver.address, "/v1/traces", &body), Some(200));
+    let output = receiver.stop();
+    let lines: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let refused = lines.iter().find(|line| line["event"] == "refused").expect("it is told");
+    assert_eq!((&refused["status"], &refused["rejected"]), (&json!(200), &json!(1)));
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains(&format!("trace {id}: ")) && message.contains("from karat"), "{message}");
+    let stopped = lines.last().unwrap();
+    assert_eq!((&stopped["traces"], &stopped["spans"], &stopped["rejected"]), (&json!(1), &json!(1), &json!(1)));
+    assert_eq!(shown(&project, &id)["document"], document);
+}
+
+#[test]
 fn a_port_that_is_taken_is_said_to_be() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

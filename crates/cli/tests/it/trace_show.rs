@@ -4,6 +4,8 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::eval_stored::{store_of, with_store};
+use crate::stored::ProjectStore;
 use crate::support::project;
 use crate::trace_import::{fixture, weather};
 
@@ -51,6 +53,18 @@ fn traces_are_listed_newest_first() {
     assert_eq!((list["total"].as_u64(), list["traces"].as_array().unwrap().len()), (Some(3), 2));
 }
 
+#[test]
+fn programs_get_all_traces() {
+    let traces: String = (0..25).map(|number| weather(&format!("w-{number:02}"), "Oslo")).collect();
+    let project = project().file("t.jsonl", traces);
+    assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
+    assert_eq!(ids(&project, &[]).len(), 25);
+    assert_eq!(ids(&project, &["--limit", "3"]).len(), 3);
+    let people = project.run(["trace", "list"]);
+    assert_eq!(people.stdout.lines().count(), 21, "{}", people.both());
+    assert!(people.stderr.contains("the newest 20 of 25 traces"), "{}", people.stderr);
+}
+
 #[rstest]
 #[case(&["--tool", "get_wind"], &["w-1", "w-10"])]
 #[case(&["--tool", "get_wind", "--tool", "other"], &[])]
@@ -70,7 +84,9 @@ fn filters_narrow_each_other(#[case] flags: &[&str], #[case] expected: &[&str]) 
 
 #[test]
 fn a_store_without_traces_says_so() {
-    insta::assert_snapshot!(project().run(["trace", "list"]).filtered(), @"
+    let empty = project();
+    with_store(&store_of(&empty), async |_| ());
+    insta::assert_snapshot!(empty.run(["trace", "list"]).filtered(), @"
     exit: 4
     ----- stdout -----
     ----- stderr -----
@@ -83,6 +99,8 @@ fn a_store_without_traces_says_so() {
     ----- stderr -----
     error: no trace is as the filters say
     ");
+    let slip = with_traces().run(["trace", "list", "--tool", "get_wnd"]);
+    assert!(slip.stderr.contains("did you mean 'get_wind'?"), "{}", slip.stderr);
     insta::assert_snapshot!(project().run(["trace", "list", "--since", "yesterday"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -90,6 +108,50 @@ fn a_store_without_traces_says_so() {
     error: --since is no time: 'yesterday'
     hint: a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)
     ");
+}
+
+#[rstest]
+#[case(&["trace", "list"])]
+#[case(&["trace", "show", "x"])]
+#[case(&["feedback", "list"])]
+#[case(&["feedback", "add", "x", "positive", "--author", "ada"])]
+#[case(&["contradictions"])]
+#[case(&["contradictions", "resolve", "x", "y", "dismissed", "--author", "ada"])]
+#[case(&["eval", "list"])]
+#[case(&["eval", "show", "x"])]
+#[case(&["eval", "history", "x"])]
+#[case(&["eval", "agreement"])]
+#[case(&["eval", "compare", "x"])]
+#[case(&["eval", "run", "--stored"])]
+fn a_name_that_was_mistyped_makes_no_store(#[case] verb: &[&str]) {
+    let project = project();
+    let output = project.run(verb.iter().chain(&["--store", "data/karta.db"]).copied());
+    assert_eq!(output.code, Some(4), "{}", output.both());
+    assert!(output.stderr.starts_with("error: there is no store at data/karta.db\n"), "{}", output.stderr);
+    assert!(!project.path().join("data").exists());
+}
+
+#[test]
+fn nothing_lies_beside_a_store_that_is_closed() {
+    let project = with_traces();
+    let beside = |verb: &[&str], code: i32| {
+        let output = project.run(verb.iter().copied());
+        assert_eq!(output.code, Some(code), "{}", output.both());
+        let names = std::fs::read_dir(project.path().join(".karat")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("karat.db-")).count()
+    };
+    assert_eq!(beside(&["trace", "list"], 0), 0);
+    assert_eq!(beside(&["feedback", "add", "w-1", "positive", "--author", "ada"], 0), 0);
+    assert_eq!(beside(&["trace", "show", "nowhere"], 2), 0, "where it failed too");
+}
+
+#[test]
+fn a_small_cost_is_not_nothing() {
+    let trace = json!({"trace_id": "cheap", "usage": {"input_tokens": 3, "cost_usd": 0.000_012}, "steps": []});
+    let project = project().file("t.jsonl", format!("{trace}\n"));
+    assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
+    let shown = project.run(["trace", "show", "cheap"]);
+    assert!(shown.stdout.contains("3 tokens in, $0.0000120"), "{}", shown.both());
 }
 
 #[test]
@@ -121,6 +183,23 @@ fn a_conversation_is_drawn() {
       It rains in Oslo.
     ----- stderr -----
     "#);
+}
+
+#[test]
+fn a_verdict_on_what_the_trace_was_is_marked() {
+    let project = with_traces();
+    let store = ProjectStore::open(&project);
+    let version = store.version("eval_rain", "code");
+    store.verdict("eval_rain", version, "w-1", Some(true), "it says so");
+    let evals = |project: &TempProject| {
+        let shown = project.run(["trace", "show", "w-1", "--ascii"]).stdout;
+        shown.lines().find(|line| line.contains("eval_rain")).unwrap_or_default().to_owned()
+    };
+    assert!(evals(&project).ends_with("eval_rain version 1: passed"), "{}", evals(&project));
+    project.write("again.jsonl", weather("w-1", "Bergen"));
+    assert_eq!(project.run(["trace", "import", "again.jsonl"]).code, Some(0));
+    let marked = evals(&project);
+    assert!(marked.ends_with("eval_rain version 1: passed, of the trace as it was before"), "{marked}");
 }
 
 #[test]

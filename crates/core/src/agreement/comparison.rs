@@ -1,5 +1,7 @@
 //! Whether one version of an eval is better than another.
 
+use std::cmp::Ordering;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,26 +19,29 @@ pub struct VersionComparison {
     pub now: VersionFigures,
     /// How many traces both versions have judged, errors among them.
     pub common_traces: u64,
-    /// How many of these have a verdict of both versions and a rating that is not neutral: what accuracy is measured by.
+    /// How many of these have a rating that is not neutral: what accuracy is measured by. An error is no verdict, and
+    /// counts as a wrong one: otherwise a version would become better by breaking where it was wrong.
     pub compared: u64,
-    /// Compared verdicts that were wrong and are right.
+    /// Compared traces of which the verdict was wrong or missing and is right.
     pub better: u64,
-    /// Compared verdicts that were right and are wrong.
+    /// Compared traces of which the verdict was right and is wrong or missing.
     pub worse: u64,
     /// The difference of the two accuracies.
     pub net_change: Option<f64>,
     /// How likely chance alone shows changes as uneven as these, by the exact test of `McNemar`.
     pub p_value: f64,
     pub direction: Direction,
-    /// Every trace of which the versions do not say the same: worse ones first, then better ones, then the others.
+    /// Every trace of which the versions do not say the same: worse ones first, then lost ones, better ones, gained ones
+    /// and those that nobody rated.
     pub changed: Vec<ChangedVerdict>,
 }
 
 /// One version in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct VersionFigures {
-    pub version: u64,
-    /// On the compared traces.
+    /// Null: code that is no version yet.
+    pub version: Option<u64>,
+    /// On the compared traces, where an error counts as wrong.
     pub accuracy: Option<Estimate>,
     /// Common traces on which this version errored.
     pub errored: u64,
@@ -46,11 +51,12 @@ pub struct VersionFigures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// More changed for the better than chance explains (p under 0.05).
+    /// More changed for the better than chance explains (p under 0.05), and no more verdicts were lost to errors than
+    /// chance explains.
     Better,
     /// More changed for the worse than chance explains (p under 0.05).
     Worse,
-    /// Chance explains what changed.
+    /// Chance explains what changed, or verdicts are better and many are lost.
     Unclear,
 }
 
@@ -119,13 +125,18 @@ impl VersionComparison {
         changed.sort_by(|left, right| (left.change, &left.trace_id).cmp(&(right.change, &right.trace_id)));
         let compared = both_right + both_wrong + better + worse;
         let side = |version: u64, errored: u64, right: u64| VersionFigures {
-            version,
+            version: Some(version),
             accuracy: Estimate::share(right, compared),
             errored,
         };
         let before = side(before, errored_before, both_right + worse);
         let now = side(now, errored_now, both_right + better);
         let p_value = sign_test(size(worse), size(better));
+        let count =
+            |change: Change| changed.iter().filter(|changed: &&ChangedVerdict| changed.change == change).count();
+        let (lost, gained) = (count(Change::Lost), count(Change::Gained));
+        // On unrated traces too: a version that breaks on most of them is not better for being right on a few.
+        let breaks_more = lost > gained && sign_test(gained, lost) < SIGNIFICANCE;
         Self {
             eval_id: eval_id.to_owned(),
             net_change: before.accuracy.zip(now.accuracy).map(|(before, now)| now.value - before.value),
@@ -136,12 +147,11 @@ impl VersionComparison {
             better,
             worse,
             p_value,
-            direction: if p_value >= SIGNIFICANCE {
-                Direction::Unclear
-            } else if better > worse {
-                Direction::Better
-            } else {
-                Direction::Worse
+            direction: match better.cmp(&worse) {
+                _ if p_value >= SIGNIFICANCE => Direction::Unclear,
+                Ordering::Less => Direction::Worse,
+                _ if breaks_more => Direction::Unclear,
+                _ => Direction::Better,
             },
             changed,
         }
@@ -153,11 +163,11 @@ impl VersionComparison {
     }
 }
 
-/// Tells whether each verdict is right; none where one is missing or nobody says.
+/// Tells whether each verdict is right, which a missing one is not; none where nobody says.
 fn judged(pair: &VerdictPair) -> Option<(bool, bool)> {
     let rating = pair.rating.filter(|rating| *rating != Rating::Neutral)?;
-    let right = |passed: bool| !rating.contradicts(passed);
-    Some((right(pair.before?), right(pair.now?)))
+    let right = |verdict: Option<bool>| verdict.is_some_and(|passed| !rating.contradicts(passed));
+    Some((right(pair.before), right(pair.now)))
 }
 
 fn changed_verdict(pair: VerdictPair) -> Option<ChangedVerdict> {
@@ -236,6 +246,25 @@ mod tests {
         assert_eq!(fewer.direction, Direction::Unclear);
         let none = VersionComparison::of("eval_x", 1, 2, Vec::new());
         assert_eq!((none.net_change, none.direction, none.common_traces), (None, Direction::Unclear, 0));
+    }
+
+    #[test]
+    fn errors_make_no_version_better() {
+        let rating = |id: usize| if id % 2 == 0 { Rating::Positive } else { Rating::Negative };
+        // All pass before. Now most break, and the few that are left are right.
+        let pairs = |rated: bool| -> Vec<VerdictPair> {
+            let rating_of = |id: usize| (rated || id < 17).then(|| rating(id));
+            let now = |id: usize| (id < 17).then(|| rating(id) == Rating::Positive);
+            (0..200).map(|id| pair(&id.to_string(), Some(true), now(id), rating_of(id))).collect()
+        };
+        let comparison = VersionComparison::of("eval_x", 1, 2, pairs(true));
+        assert_eq!((comparison.better, comparison.worse, comparison.compared), (8, 91, 200));
+        assert_eq!((comparison.direction, comparison.count(Change::Lost)), (Direction::Worse, 183));
+        assert_eq!(comparison.now.accuracy, Estimate::share(17, 200));
+        // Nobody rated what breaks now.
+        let comparison = VersionComparison::of("eval_x", 1, 2, pairs(false));
+        assert_eq!((comparison.better, comparison.worse, comparison.compared), (8, 0, 17));
+        assert_eq!(comparison.direction, Direction::Unclear);
     }
 
     proptest! {

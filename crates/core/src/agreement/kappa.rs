@@ -1,9 +1,16 @@
 //! Cohen's kappa: how much two sides agree beyond what chance would give.
 
-use super::estimate::{Estimate, number};
+use super::estimate::{Estimate, number, size};
+use crate::statistics::wilson;
+
+/// A variance that is smaller is rounding.
+const LEAST_VARIANCE: f64 = 1e-12;
 
 /// Returns Cohen's kappa of a table of counts, with the interval that its asymptotic standard error gives (Fleiss, Cohen
 /// and Everitt 1969); none where there is nothing, or where both sides said one and the same of everything.
+///
+/// Where both always agree, and where one side said the same of everything, that error is 0 however few they are, which
+/// says nothing. The interval is then what Wilson's of the observed agreement comes to, by the same chance.
 pub fn cohen_kappa<const K: usize>(table: &[[u64; K]; K]) -> Option<Estimate> {
     let total: u64 = table.iter().flatten().sum();
     let rows: [u64; K] = std::array::from_fn(|row| table[row].iter().sum());
@@ -15,13 +22,20 @@ pub fn cohen_kappa<const K: usize>(table: &[[u64; K]; K]) -> Option<Estimate> {
     }
     let all = number(total);
     let share = |count: u64| number(count) / all;
-    let observed = share((0..K).map(|index| table[index][index]).sum());
+    let agreeing: u64 = (0..K).map(|index| table[index][index]).sum();
+    let observed = share(agreeing);
     let expected: f64 = rows.iter().zip(columns).map(|(row, column)| share(*row) * share(column)).sum();
     let (missed, possible) = (1.0 - observed, 1.0 - expected);
     let value = 1.0 - missed / possible;
-    if observed >= 1.0 {
-        // Rounding would leave a trace of an error that is none.
-        return Some(Estimate::coefficient(value, 0.0));
+    let by_observed = || {
+        let interval = wilson(size(agreeing), size(total))?;
+        let kappa = |observed: f64| (1.0 - (1.0 - observed) / possible).clamp(-1.0, 1.0);
+        Some(Estimate { value, low: kappa(interval.low).min(value), high: kappa(interval.high).max(value) })
+    };
+    let is_one = |sums: &[u64; K]| sums.iter().filter(|sum| **sum > 0).count() == 1;
+    // Asked in whole numbers: rounding would leave a trace of an error that is none.
+    if agreeing == total || is_one(&rows) || is_one(&columns) {
+        return by_observed();
     }
     let mut spread = 0.0;
     for (row, cells) in table.iter().enumerate() {
@@ -34,6 +48,9 @@ pub fn cohen_kappa<const K: usize>(table: &[[u64; K]; K]) -> Option<Estimate> {
     }
     let centre = observed * expected - 2.0 * expected + observed;
     let variance = (spread - centre * centre).max(0.0) / (all * possible * possible * possible * possible);
+    if variance < LEAST_VARIANCE {
+        return by_observed();
+    }
     Some(Estimate::coefficient(value, variance.sqrt()))
 }
 
@@ -70,8 +87,21 @@ mod tests {
         assert_eq!(cohen_kappa(&[[9, 0], [0, 0]]), None);
         // One side says always the same, the other does not: nothing beyond chance.
         assert_eq!(cohen_kappa(&[[9, 4], [0, 0]]).expect("a table").value.to_bits(), 0.0_f64.to_bits());
+    }
+
+    /// A few that agree are no proof, though the asymptotic error is 0.
+    #[test]
+    fn no_interval_is_without_width() {
+        let one_sided = cohen_kappa(&[[9, 4], [0, 0]]).expect("a table");
+        close(one_sided.low, -0.873, 5e-4);
+        close(one_sided.high, 0.588, 5e-4);
         let perfect = cohen_kappa(&[[5, 0], [0, 6]]).expect("a table");
-        assert_eq!(perfect, Estimate { value: 1.0, low: 1.0, high: 1.0 });
+        assert_eq!((perfect.value.to_bits(), perfect.high.to_bits()), (1.0_f64.to_bits(), 1.0_f64.to_bits()));
+        close(perfect.low, 0.478, 5e-4);
+        let more = cohen_kappa(&[[50, 0], [0, 60]]).expect("a table");
+        assert!(more.low > 0.9 && more.low < 1.0, "{more:?}");
+        let opposite = cohen_kappa(&[[0, 5], [5, 0]]).expect("a table");
+        assert!(opposite.low <= opposite.value && opposite.value < opposite.high, "{opposite:?}");
     }
 
     /// Returns kappa of shares that need not be counts.
@@ -112,6 +142,7 @@ mod tests {
                 (Some(one), Some(other)) => {
                     prop_assert!((one.value - other.value).abs() < 1e-9 && (one.low - other.low).abs() < 1e-9);
                     prop_assert!((-1.0..=1.0).contains(&one.value));
+                    prop_assert!(one.low < one.high, "{one:?}");
                 }
                 (one, other) => prop_assert_eq!(one, other),
             }

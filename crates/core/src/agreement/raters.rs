@@ -94,11 +94,14 @@ fn kappa_of_two(traces: &BTreeMap<&str, BTreeMap<&str, Rating>>) -> Option<Estim
     cohen_kappa(&table)
 }
 
+/// A standard error that is smaller is rounding.
+const LEAST_ERROR: f64 = 1e-9;
+
 /// Returns Krippendorff's alpha for nominal data. A unit says how often it was given each value; what fewer than two
 /// rated says nothing. None where all values are the same, or there are none.
 ///
 /// The interval is by the jackknife: how much alpha moves when one unit is left out. Where that leaves nothing to
-/// measure, the interval is everything.
+/// measure, and where it moves nothing, as where all agree, the interval is everything: it says nothing of how sure it is.
 pub fn krippendorff_alpha<const K: usize>(units: &[[u64; K]]) -> Option<Estimate> {
     // Few patterns stand for many units.
     let mut patterns: BTreeMap<[u64; K], u64> = BTreeMap::new();
@@ -123,7 +126,8 @@ pub fn krippendorff_alpha<const K: usize>(units: &[[u64; K]]) -> Option<Estimate
     let all: f64 = left_out.iter().map(|(count, _)| count).sum();
     let mean = left_out.iter().map(|(count, alpha)| count * alpha).sum::<f64>() / all;
     let spread: f64 = left_out.iter().map(|(count, alpha)| count * ((alpha - mean) * (alpha - mean))).sum();
-    Some(Estimate::coefficient(value, (spread * (all - 1.0) / all).sqrt()))
+    let error = (spread * (all - 1.0) / all).sqrt();
+    Some(if error < LEAST_ERROR { Estimate::unsure(value) } else { Estimate::coefficient(value, error) })
 }
 
 /// The sums that alpha is made of. Counts of ratings are whole numbers, so that taking a unit out leaves exactly what
@@ -201,6 +205,9 @@ mod tests {
         assert_eq!(krippendorff_alpha::<3>(&[]), None);
         assert_eq!(krippendorff_alpha(&[[1, 0, 0], [0, 1, 0]]), None);
         assert_eq!(krippendorff_alpha(&[[2, 0, 0], [3, 0, 0]]), None);
+        // All agree, and so they do without any of them.
+        let all_agree = krippendorff_alpha(&[[2, 0, 0], [2, 0, 0], [0, 2, 0], [0, 2, 0]]);
+        assert_eq!(all_agree, Some(Estimate { value: 1.0, low: -1.0, high: 1.0 }));
         // Without its only unit nothing is left.
         assert_eq!(krippendorff_alpha(&[[1, 1, 0]]), Some(Estimate { value: 0.0, low: -1.0, high: 1.0 }));
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Estimate, Figures, VersionComparison};
+use super::{Direction, Estimate, Figures, VersionComparison};
 use crate::feedback::Rating;
 use crate::stored::{AgreementCounts, VerdictPair};
 
@@ -16,13 +16,6 @@ pub struct RatedVerdict {
     /// The reason, or the error.
     pub reason: String,
     pub rating: Rating,
-}
-
-impl RatedVerdict {
-    /// Tells whether people say the opposite.
-    pub fn is_contradicted(&self) -> bool {
-        self.passed.is_some_and(|passed| self.rating.contradicts(passed))
-    }
 }
 
 /// What `karat eval refine --format json` prints.
@@ -41,10 +34,19 @@ pub struct Refinement {
     pub today: PartedAgreement,
     /// The best on the training part first: whoever chose by the held-out part would make it a training part too.
     pub candidates: Vec<Candidate>,
-    /// What the model wrote that is no eval function.
+    /// What the model wrote that is not taken: it is no eval function, or it is today's code or another candidate's.
     pub refused: Vec<RefusedCode>,
-    /// What a person approved; null where nobody did.
-    pub adopted: Option<AdoptedCandidate>,
+}
+
+impl Refinement {
+    /// Returns the first candidate that is worth adopting: better than today's version on the training part, and not
+    /// worse on the part of which its author knew nothing.
+    pub fn suggested(&self) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| {
+            candidate.agreement.training.right() > self.today.training.right()
+                && candidate.held_out_changes.direction != Direction::Worse
+        })
+    }
 }
 
 /// How many traces of each rating there are.
@@ -82,7 +84,9 @@ pub struct PartedAgreement {
 /// How far a function agrees with people.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PartAgreement {
+    /// Of all traces of the part, where an error counts as wrong: so every function is measured by the same traces.
     pub accuracy: Option<Estimate>,
+    /// Of the verdicts.
     pub kappa: Option<Estimate>,
     pub contradictions: u64,
     pub counts: AgreementCounts,
@@ -102,7 +106,9 @@ impl PartAgreement {
             };
             *count += 1;
         }
-        let Figures { accuracy, kappa, .. } = Figures::of(&counts);
+        let kappa = Figures::of(&counts).kappa;
+        let right = counts.passed_positive + counts.failed_negative;
+        let accuracy = Estimate::share(right, counts.compared() + counts.errored);
         Self { accuracy, kappa, contradictions: counts.contradictions(), counts }
     }
 
@@ -147,13 +153,15 @@ impl Candidate {
             rating: Some(before.rating),
         };
         let pairs = today.iter().zip(held_out).map(pair).collect();
+        let mut held_out_changes = VersionComparison::of(eval_id, version, version, pairs);
+        held_out_changes.now.version = None;
         Self {
             number: 0,
             why,
             code,
             code_hash,
             agreement: PartedAgreement { training: PartAgreement::of(training), held_out: PartAgreement::of(held_out) },
-            held_out_changes: VersionComparison::of(eval_id, version, version + 1, pairs),
+            held_out_changes,
             file: None,
         }
     }
@@ -168,20 +176,11 @@ pub fn rank(candidates: &mut [Candidate]) {
     }
 }
 
-/// Code that could not be run.
+/// Code that is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RefusedCode {
     pub code: String,
     pub reasons: Vec<String>,
-}
-
-/// The candidate that became a version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct AdoptedCandidate {
-    pub candidate: u64,
-    pub version: u64,
-    /// Who approved it.
-    pub author: String,
 }
 
 #[cfg(test)]
@@ -210,7 +209,7 @@ mod tests {
             (None, Rating::Negative),
         ]));
         assert_eq!((part.contradictions, part.counts.errored, part.right()), (1, 1, 1));
-        assert_eq!(part.accuracy, Estimate::share(1, 2));
+        assert_eq!(part.accuracy, Estimate::share(1, 3));
     }
 
     #[test]
@@ -230,12 +229,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_worse_is_not_suggested() {
+        let (right, wrong) = ((Some(true), Rating::Positive), (Some(false), Rating::Positive));
+        let today = PartAgreement::of(&verdicts(&[right, wrong, wrong]));
+        let mut refinement = Refinement {
+            eval_id: "eval_x".to_owned(),
+            version: 3,
+            model: String::new(),
+            training: PartSize::default(),
+            held_out: PartSize::default(),
+            today: PartedAgreement { training: today, held_out: today },
+            candidates: vec![candidate("as today", &verdicts(&[wrong, right, wrong]))],
+            refused: Vec::new(),
+        };
+        assert_eq!(refinement.suggested(), None);
+        let fitted = candidate("learnt by heart", &verdicts(&[right, right, right]));
+        let changes = VersionComparison { direction: Direction::Worse, ..fitted.held_out_changes.clone() };
+        refinement.candidates.push(Candidate { held_out_changes: changes, ..fitted });
+        assert_eq!(refinement.suggested(), None);
+        refinement.candidates.push(candidate("better", &verdicts(&[right, right, wrong])));
+        assert_eq!(refinement.suggested().map(|one| one.why.as_str()), Some("better"));
+    }
+
+    #[test]
     fn a_candidate_is_held_against_today() {
         let before = verdicts(&[(Some(true), Rating::Negative), (Some(true), Rating::Positive)]);
         let now = verdicts(&[(Some(false), Rating::Negative), (Some(true), Rating::Positive)]);
         let parts = (String::new(), String::new(), String::new());
         let changes = Candidate::measure("eval_x", 3, parts, &[], (&before, &now)).held_out_changes;
-        assert_eq!((changes.before.version, changes.now.version), (3, 4));
+        assert_eq!((changes.before.version, changes.now.version), (Some(3), None));
         assert_eq!((changes.better, changes.worse, changes.changed.len()), (1, 0, 1));
     }
 }

@@ -11,7 +11,8 @@ use crate::stored::{AgreementCounts, AgreementDay};
 /// How many weeks are told of.
 const MOST_WEEKS: usize = 8;
 
-/// The agreement by the week in which traces began, the oldest first: the newest eight weeks with compared verdicts.
+/// The agreement by the week in which traces began, or came into the store where they do not say when, the oldest first:
+/// the newest eight weeks with compared verdicts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Trend {
     pub weeks: Vec<WeekAgreement>,

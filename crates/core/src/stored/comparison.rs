@@ -47,7 +47,7 @@ impl AgreementCounts {
     }
 }
 
-/// The counts of traces that began on one day.
+/// The counts of traces that began on one day, or came into the store on it where they do not say when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgreementDay {
     pub day: Date,

@@ -26,6 +26,10 @@ pub struct StoredRun {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCase {
     pub run_id: String,
+    /// Which suite of the run it belongs to, from 1: one file may be asked of several agents.
+    pub suite: u64,
+    /// Which case of the file it is, from 1.
+    pub place: u64,
     /// The eval file, as results name it.
     pub eval_file: String,
     pub tool_name: String,

@@ -134,7 +134,9 @@ impl TraceHead {
     /// `text` is the document's own text.
     pub fn of(trace_id: &str, document: &Value, text: &str) -> Self {
         let string = |key: &str| document.get(key).and_then(Value::as_str).map(str::to_owned);
-        let time = |key: &str| document.get(key).and_then(Value::as_str)?.parse::<Timestamp>().ok();
+        // No agent ran before 1970: such a time is a clock that nobody set, or no time at all.
+        let is_likely = |time: &Timestamp| *time >= Timestamp::UNIX_EPOCH;
+        let time = |key: &str| document.get(key).and_then(Value::as_str)?.parse::<Timestamp>().ok().filter(is_likely);
         let steps = document.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let calls = || steps.iter().flat_map(|step| list(step, "tool_calls"));
         let tools: BTreeSet<&str> = calls().filter_map(|call| call.get("name")?.as_str()).collect();
@@ -221,6 +223,17 @@ mod tests {
         assert_eq!((head.tools, head.duration_ms), (vec!["a".to_owned(), "b".to_owned()], Some(1500)));
         assert_eq!((head.input_preview.as_str(), head.output_preview.as_str()), ("Will it rain?", "Yes."));
         assert_eq!((head.model.as_deref(), head.input_tokens), (Some("m-1"), Some(12)));
+    }
+
+    #[test]
+    fn a_time_before_all_agents_is_none() {
+        for time in ["-000044-03-15T12:00:00Z", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
+            let document = json!({"started_at": time, "ended_at": "2026-01-02T03:04:05Z", "steps": []});
+            let head = TraceHead::of("t", &document, "");
+            assert_eq!((head.started_at, head.duration_ms), (None, None), "{time}");
+        }
+        let first = json!({"started_at": "1970-01-01T00:00:00Z", "steps": []});
+        assert_eq!(TraceHead::of("t", &first, "").started_at, Some(Timestamp::UNIX_EPOCH));
     }
 
     #[test]

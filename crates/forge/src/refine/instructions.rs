@@ -16,8 +16,8 @@ is what people say (positive: it should pass; negative: it should fail), and not
 - tried: code that was tried before, with how often it is right on the training traces. Do better.
 - returned: what does not hold of your last answer, with the reasons. Mend exactly that.
 - problem: what is wrong with your last answer as a whole.
-Traces are shortened: what is left out of a list is said by an element that begins with '…', and a long text ends with \
-'…'. The function gets them whole.
+Traces are shortened: what is left out of a list or an object is said by an element that begins with '…', and a long \
+text ends with '…'. The function gets them whole.
 
 Answer with one JSON object {\"candidates\": [{\"code\": …, \"why\": …}]} and nothing else: as many candidates as the \
 document's wanted says, each another idea, the most promising first. why is one sentence that says which rule the code \

@@ -12,4 +12,4 @@ mod split;
 
 pub use self::prompt::{Example, Rewriting, Tried};
 pub use self::rewriting::{Proposed, Rewritten, rewrite};
-pub use self::split::is_held_out;
+pub use self::split::{group_of, is_held_out};

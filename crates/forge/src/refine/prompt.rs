@@ -21,8 +21,12 @@ const MOST_CONTRADICTIONS: usize = 12;
 const MOST_AGREEING: usize = 8;
 const MOST_ERRORS: usize = 4;
 
-/// How much is told of all traces together, in bytes of JSON.
+/// How much is told of all traces together, in bytes of JSON. Each has the same share: long contradictions leave room for
+/// what must stay as it is.
 const MOST_BYTES: usize = 80_000;
+
+/// How much is told of one trace.
+const LONGEST_EXAMPLE: usize = 6000;
 
 /// What is to be rewritten, and by what.
 #[derive(Debug, Clone, Copy)]
@@ -122,22 +126,11 @@ impl Rewriting<'_> {
         let mut tell = |key: &str, value: Value| document.insert(key.to_owned(), value);
         tell("eval", json!({"name": self.eval_id, "code": self.code}));
         tell("training", figures(self.training));
-        let mut left = MOST_BYTES;
-        let mut told = |kind: fn(&Example) -> bool| -> Value {
-            let mut list = Vec::new();
-            for example in self.examples.iter().filter(|example| kind(example)) {
-                let value = example_value(example);
-                let size = value.to_string().len();
-                if size <= left {
-                    left -= size;
-                    list.push(value);
-                }
-            }
-            list.into()
+        let share = (MOST_BYTES / self.examples.len().max(1)).min(LONGEST_EXAMPLE);
+        let told = |kind: fn(&Example) -> bool| -> Value {
+            self.examples.iter().filter(|example| kind(example)).map(|example| example_value(example, share)).collect()
         };
-        let is_contradiction =
-            |example: &Example| example.verdict.is_some_and(|passed| example.rating.contradicts(passed));
-        let contradictions = told(is_contradiction);
+        let contradictions = told(|example| example.verdict.is_some_and(|passed| example.rating.contradicts(passed)));
         let errors = told(|example| example.verdict.is_none());
         let agreeing = told(|example| example.verdict.is_some_and(|passed| !example.rating.contradicts(passed)));
         tell("contradictions", contradictions);
@@ -159,7 +152,8 @@ impl Rewriting<'_> {
     }
 }
 
-fn example_value(example: &Example) -> Value {
+/// Tells of an example in about so many bytes.
+fn example_value(example: &Example, share: usize) -> Value {
     let mut told = Map::new();
     let mut tell = |key: &str, value: Value| told.insert(key.to_owned(), value);
     if let Some(verdict) = example.verdict {
@@ -170,7 +164,9 @@ fn example_value(example: &Example) -> Value {
     if let Some(note) = &example.note {
         tell("note", shorten(note, LONGEST_NOTE).into());
     }
-    tell("trace", shortened(&example.document));
+    // The trace's key, a colon and a comma come with it.
+    let rest = share.saturating_sub(Value::from(told.clone()).to_string().len() + 12);
+    told.insert("trace".to_owned(), shortened(&example.document, rest));
     Value::Object(told)
 }
 
@@ -247,6 +243,30 @@ mod tests {
         let document: Value = serde_json::from_str(&rewriting.prompt().user).expect("JSON");
         assert_eq!(document["wanted"], 3);
         assert_eq!(document["contradictions"][0]["rating"], "negative");
+    }
+
+    #[test]
+    fn long_contradictions_leave_room_for_the_others() {
+        let step = json!({"input": {"message": "q".repeat(5000)}, "output": {"response": "a".repeat(5000)}});
+        let long = |verdict: Option<bool>, rating: Rating| {
+            let document = json!({"trace_id": "t", "steps": vec![step.clone(); 40]});
+            Example { document, note: Some("n".repeat(900)), ..example(verdict, rating, 0) }
+        };
+        let mut examples = vec![long(Some(true), Rating::Negative); 12];
+        examples.extend(vec![long(None, Rating::Negative); 4]);
+        examples.extend(vec![long(Some(true), Rating::Positive); 8]);
+        let training = PartAgreement::of(&[]);
+        let rewriting =
+            Rewriting { eval_id: "eval_x", code: "", wanted: 1, training: &training, examples: &examples, tried: &[] };
+        let document: Value = serde_json::from_str(&rewriting.prompt().user).expect("JSON");
+        let mut bytes = 0;
+        for (kind, count) in [("contradictions", 12), ("errors", 4), ("agreeing", 8)] {
+            let all = document[kind].as_array().expect("examples");
+            assert_eq!(all.len(), count, "{kind}");
+            assert!(all.iter().all(|one| one["trace"]["steps"][0]["input"]["message"].is_string()), "{kind}");
+            bytes += document[kind].to_string().len();
+        }
+        assert!(bytes <= MOST_BYTES + 100, "{bytes}");
     }
 
     #[test]

@@ -1,15 +1,45 @@
 //! Which traces a model is told of.
 
 use karat_core::hash::long_hash;
+use serde_json::Value;
 
 /// How many hex digits of a hash decide.
 const DIGITS: usize = 8;
 
-/// Tells whether a trace is kept from the model, given the share that is. This depends on the eval and the trace alone,
-/// not on its rating nor on which other traces there are: a trace that is held out today is held out tomorrow, so that no
-/// model was ever told of it. For the same reason every rating is parted by the same share.
-pub fn is_held_out(eval_id: &str, trace_id: &str, share: f64) -> bool {
-    let hash = long_hash([eval_id, trace_id].join("\0").as_bytes());
+/// How long a message must be to say what is asked for: `Hello` begins conversations about anything.
+const LEAST_TELLING: usize = 20;
+
+/// Returns what traces have in common that are not independent of each other, and so must be on one side: the session,
+/// the task or the case of which each is one trial, else the words that they begin with. A trace that has nothing of
+/// these stands for itself.
+pub fn group_of(trace_id: &str, document: &Value) -> String {
+    let text = |value: Option<&Value>| match value? {
+        Value::String(text) if !text.trim().is_empty() => Some(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let metadata = |key: &str| text(document.get("metadata").and_then(|metadata| metadata.get(key)));
+    let message = || {
+        let steps = document.get("steps")?.as_array()?;
+        let first = steps.iter().find_map(|step| {
+            let input = step.get("input")?;
+            text(Some(input.get("message").unwrap_or(input)))
+        })?;
+        (first.chars().count() >= LEAST_TELLING).then_some(first)
+    };
+    let named = |kind: &str, value: Option<String>| value.map(|value| format!("{kind}: {value}"));
+    named("session", text(document.get("session_id")))
+        .or_else(|| named("task", metadata("task_id").or_else(|| metadata("case_id"))))
+        .or_else(|| named("message", message()))
+        .unwrap_or_else(|| trace_id.to_owned())
+}
+
+/// Tells whether a group of traces is kept from the model, given the share that is. This depends on the eval and the
+/// group alone, not on ratings nor on which other traces there are: with the same share, a trace that is held out today is
+/// held out tomorrow, and no model was told of it in the meantime. Every rating is parted by the same share for the same
+/// reason. A larger share holds out more, and models may have been told of what it adds.
+pub fn is_held_out(eval_id: &str, group: &str, share: f64) -> bool {
+    let hash = long_hash([eval_id, group].join("\0").as_bytes());
     let number = hash.get(..DIGITS).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default();
     f64::from(number) < share * (f64::from(u32::MAX) + 1.0)
 }
@@ -17,8 +47,26 @@ pub fn is_held_out(eval_id: &str, trace_id: &str, share: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
+
+    #[rstest]
+    #[case::session(json!({"session_id": " s-1 ", "metadata": {"task_id": 7}}), "session: s-1")]
+    #[case::task(json!({"metadata": {"task_id": 7, "trial": 2}}), "task: 7")]
+    #[case::case(json!({"metadata": {"case_id": "refund", "trial": 2}}), "task: refund")]
+    #[case::message(
+        json!({"steps": [{"input": {"message": null}}, {"input": {"message": "I want  my\nmoney back today"}}]}),
+        "message: I want my money back today"
+    )]
+    #[case::plain(json!({"steps": [{"input": "I want my money back today"}]}), "message: I want my money back today")]
+    #[case::greeting(json!({"steps": [{"input": {"message": "Hello!"}}]}), "t-1")]
+    #[case::empty(json!({"session_id": "", "steps": [7]}), "t-1")]
+    #[case::nothing(json!(null), "t-1")]
+    fn what_belongs_together_is_on_one_side(#[case] document: Value, #[case] group: &str) {
+        assert_eq!(group_of("t-1", &document), group);
+    }
 
     fn held_out(eval: &str, traces: std::ops::Range<u32>, share: f64) -> usize {
         traces.filter(|trace| is_held_out(eval, &format!("trace-{trace}"), share)).count()

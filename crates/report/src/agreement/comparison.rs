@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::agreement::{Change, ChangedVerdict, Direction, VersionComparison, VersionFigures};
+use karat_core::statistics::SIGNIFICANCE;
 
 use super::{digits, estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -20,10 +21,10 @@ pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, set
     let name = printable(&comparison.eval_id);
     let name = palette.bold(cut(&name, 50, symbols.ellipsis));
     let (before, now) = (&comparison.before, &comparison.now);
-    let _ = writeln!(out, "{name} version {} {} {}", before.version, symbols.arrow, now.version);
+    let _ = writeln!(out, "{name} version {} {} {}", version(before), symbols.arrow, version(now));
     let _ = writeln!(
         out,
-        "  {} judged by both, {} with two verdicts and a rating\n",
+        "  {} judged by both, {} of them rated (where an error counts as wrong)\n",
         counted(size(comparison.common_traces), "trace"),
         comparison.compared
     );
@@ -52,8 +53,12 @@ pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, set
     out
 }
 
+fn version(side: &VersionFigures) -> String {
+    side.version.map_or_else(|| "new".to_owned(), |version| version.to_string())
+}
+
 fn side_line(side: &VersionFigures, dash: &str) -> String {
-    format!("{:<9}  {}  {:>6}", side.version, estimate(side.accuracy, dash), side.errored)
+    format!("{:<9}  {}  {:>6}", version(side), estimate(side.accuracy, dash), side.errored)
 }
 
 fn write_changes(
@@ -112,16 +117,25 @@ fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut S
 
 fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> String {
     let palette = settings.palette;
-    let now = comparison.now.version;
+    let now = version(&comparison.now);
+    let lost = match comparison.count(Change::Lost) {
+        0 => String::new(),
+        lost => format!("\n{} lost to errors", counted(lost, "verdict")),
+    };
     match comparison.direction {
-        Direction::Better => palette.good(format!("version {now} is better: chance does not explain what changed")),
-        Direction::Worse => palette.bad(format!("version {now} is worse: chance does not explain what changed")),
+        Direction::Better => {
+            palette.good(format!("version {now} is better: chance does not explain what changed{lost}"))
+        }
+        Direction::Worse => palette.bad(format!("version {now} is worse: chance does not explain what changed{lost}")),
         Direction::Unclear if comparison.compared == 0 => {
-            palette.doubtful("nothing to compare: no trace has verdicts of both versions and a rating")
+            palette.doubtful(format!("nothing to compare: no trace that both versions judged is rated{lost}"))
         }
         Direction::Unclear if comparison.changed.is_empty() => "no verdict changed".to_owned(),
+        Direction::Unclear if comparison.p_value < SIGNIFICANCE => {
+            palette.doubtful(format!("version {now} agrees more with people, and breaks more often{lost}"))
+        }
         Direction::Unclear => {
-            palette.doubtful("neither is better, as far as one can tell: chance explains what changed")
+            palette.doubtful(format!("neither is better, as far as one can tell: chance explains what changed{lost}"))
         }
     }
 }
@@ -173,12 +187,12 @@ mod tests {
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
         assert_snapshot!(text, @r"
         eval_refund version 1 → 2
-          21 traces judged by both, 19 with two verdicts and a rating
+          21 traces judged by both, 20 of them rated (where an error counts as wrong)
 
           version    accuracy                  errors
-          1           0.579  [0.363, 0.769]         0
-          2           0.947  [0.754, 0.991]         1
-          change     +0.368  8 better, 1 worse (p = 0.039)
+          1           0.600  [0.387, 0.781]         0
+          2           0.900  [0.699, 0.972]         1
+          change     +0.300  8 better, 2 worse (p = 0.109)
 
         1 for the worse: people agreed with the verdict before
           t-8  passed → failed, positive
@@ -203,8 +217,20 @@ mod tests {
             before  as it was
             now     fine
 
-        version 2 is better: chance does not explain what changed
+        neither is better, as far as one can tell: chance explains what changed
+        1 verdict lost to errors
         ");
+    }
+
+    #[test]
+    fn a_version_that_breaks_is_not_called_better() {
+        let verdict = |id: usize| (id < 10).then_some(false);
+        let rating = |id: usize| (id < 10).then_some(Rating::Negative);
+        let pairs = (0..100).map(|id| pair(&format!("t-{id}"), Some(true), verdict(id), rating(id), "no"));
+        let comparison = VersionComparison::of("eval_refund", 1, 2, pairs.collect());
+        let text = version_comparison_text(&comparison, 1, settings(Symbols::ASCII, Verbosity::Normal));
+        let said = "version 2 agrees more with people, and breaks more often\n90 verdicts lost to errors\n";
+        assert!(text.ends_with(said), "{text}");
     }
 
     #[test]
@@ -213,6 +239,6 @@ mod tests {
         assert!(text.is_ascii() && text.contains("1 for the worse") && !text.contains("for the better"), "{text}");
         let none = VersionComparison::of("eval_refund", 1, 2, Vec::new());
         let text = version_comparison_text(&none, 9, settings(Symbols::ASCII, Verbosity::Quiet));
-        assert!(text.ends_with("nothing to compare: no trace has verdicts of both versions and a rating\n"), "{text}");
+        assert!(text.ends_with("nothing to compare: no trace that both versions judged is rated\n"), "{text}");
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::agreement::{Candidate, Change, Direction, PartAgreement, PartSize, PartedAgreement, Refinement};
+use karat_core::statistics::SIGNIFICANCE;
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -36,8 +37,7 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
     }
     if !refinement.refused.is_empty() {
         let count = refinement.refused.len();
-        let _ =
-            writeln!(out, "\n{}", palette.broken(format!("{} of the model cannot be run", counted(count, "function"))));
+        let _ = writeln!(out, "\n{}", palette.broken(format!("{} of the model not taken", counted(count, "function"))));
         for refused in &refinement.refused {
             let reasons = refused.reasons.join("; ");
             let reasons = printable(&reasons);
@@ -83,15 +83,23 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
         changes.worse,
         probability(changes.p_value)
     );
-    let lost = changes.count(Change::Lost);
+    let errors = [(Change::Lost, "lost to errors"), (Change::Gained, "gained from errors")];
+    let errors = errors.map(|(change, words)| (changes.count(change), words));
+    let errors: Vec<String> =
+        errors.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
     let told = match changes.direction {
-        _ if lost > 0 => palette.bad(format!("{told}, {lost} lost to errors")),
         Direction::Better => palette.good(format!("{told}: better")),
         Direction::Worse => palette.bad(format!("{told}: worse")),
         Direction::Unclear if changes.changed.is_empty() => "held out: no verdict changed".to_owned(),
+        Direction::Unclear if changes.p_value < SIGNIFICANCE => {
+            palette.doubtful(format!("{told}: better, and breaks more often"))
+        }
         Direction::Unclear => palette.doubtful(format!("{told}: chance explains it")),
     };
     let _ = writeln!(out, "    {told}");
+    if !errors.is_empty() {
+        let _ = writeln!(out, "    {}", palette.broken(errors.join(", ")));
+    }
     let shown =
         |change: Change| matches!(change, Change::Worse | Change::Lost) || settings.verbosity != Verbosity::Quiet;
     let shown: Vec<_> = changes.changed.iter().filter(|changed| shown(changed.change)).collect();
@@ -150,7 +158,6 @@ mod tests {
             today: PartedAgreement { training: part, held_out: part },
             candidates: vec![candidate(1, 1, 0), candidate(2, 9, 2)],
             refused: vec![RefusedCode { code: "import os".to_owned(), reasons: vec!["import of 'os'".to_owned()] }],
-            adopted: None,
         }
     }
 
@@ -170,8 +177,8 @@ mod tests {
                  held out  0.550  [0.342, 0.742]    0.100  [-0.334, 0.534]      9      0
           1      training  0.950  [0.764, 0.991]    0.900  [0.710, 1.000]       1      0
                  held out  0.950  [0.764, 0.991]    0.900  [0.710, 1.000]       1      0
-          2      training  0.500  [0.290, 0.710]    0.000  [-0.459, 0.459]      9      2
-                 held out  0.500  [0.290, 0.710]    0.000  [-0.459, 0.459]      9      2
+          2      training  0.450  [0.258, 0.658]    0.000  [-0.459, 0.459]      9      2
+                 held out  0.450  [0.258, 0.658]    0.000  [-0.459, 0.459]      9      2
 
          1  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
             held out: 8 better, 0 worse than today (p = 0.008): better
@@ -183,11 +190,12 @@ mod tests {
               and 3 more (--format json has them)
 
          2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
-            held out: 0 better, 0 worse than today (p = 1.000), 2 lost to errors
+            held out: 0 better, 2 worse than today (p = 0.500): chance explains it
+            2 lost to errors
               lost    trace-18  passed -> errored, positive
               lost    trace-19  failed -> errored, negative
 
-        1 function of the model cannot be run
+        1 function of the model not taken
           import of 'os'
         ");
     }

@@ -73,9 +73,18 @@ impl Known {
 
     fn has(&self, message: &Value) -> bool {
         let id = message.get("tool_call_id").and_then(Value::as_str);
+        let said = |content: &Value| self.results.contains(text_form(content).as_ref());
         id.is_some_and(|id| self.ids.contains(id))
-            || message.get("content").is_some_and(|content| self.results.contains(text_form(content).as_ref()))
+            || message
+                .get("content")
+                .is_some_and(|content| said(content) || laid_out(content).is_some_and(|value| said(&value)))
     }
+}
+
+/// Returns the object or list that a content is the JSON of, in whatever layout.
+fn laid_out(content: &Value) -> Option<Value> {
+    let value: Value = serde_json::from_str(content.as_str()?).ok()?;
+    (value.is_object() || value.is_array()).then_some(value)
 }
 
 fn title(step: &Value, number: usize, all: usize) -> String {
@@ -318,6 +327,16 @@ mod tests {
         "#);
         let ascii = conversation_text(&document, Length::Full, settings(Symbols::ASCII));
         assert!(ascii.is_ascii(), "{ascii}");
+    }
+
+    #[test]
+    fn a_result_that_is_laid_out_otherwise_is_drawn_once() {
+        let document = json!({"steps": [
+            {"input": "go", "output": "", "tool_calls": [{"name": "f", "result": [{"title": "once"}]}]},
+            {"input": {"messages": [{"role": "tool", "content": "[\n  {\n    \"title\": \"once\"\n  }\n]"}]}, "output": "ok"}
+        ]});
+        let text = drawn(&document);
+        assert_eq!(text.matches("once").count(), 1, "{text}");
     }
 
     #[test]

@@ -22,10 +22,14 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let palette = settings.palette;
     let sources: Vec<String> = report.sources.iter().map(|(kind, traces)| format!("{kind} {traces}")).collect();
-    let what = if report.dry_run { "would be added" } else { "added" };
-    let line = format!("{} {what}", count(report.added, "trace"));
-    let mut line = if report.added > 0 && !report.dry_run { palette.good(line) } else { line };
-    let _ = write!(line, ", {} changed, {} unchanged", report.changed, report.unchanged);
+    // A dry run does not look at what the store has, and cannot know what would be new there.
+    let mut line = if report.dry_run {
+        format!("{} read, none kept", count(report.traces(), "trace"))
+    } else {
+        let line = format!("{} added", count(report.added, "trace"));
+        let line = if report.added > 0 { palette.good(line) } else { line };
+        format!("{line}, {} changed, {} unchanged", report.changed, report.unchanged)
+    };
     if !sources.is_empty() {
         let _ = write!(line, " ({})", sources.join(", "));
     }
@@ -78,6 +82,8 @@ fn write_contents(report: &ImportReport, settings: ConsoleSettings, out: &mut St
             (added, true) => format!("  {said} of people, {added} of them new, as feedback"),
         };
         let _ = writeln!(out, "{}", settings.palette.dim(line));
+    } else if feedback.asked {
+        let _ = writeln!(out, "{}", settings.palette.dim("  no statements of people among them"));
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::block::{Canvas, Length};
 use super::{conversation, count, duration, minute};
 use crate::console::ConsoleSettings;
+use crate::matrix::dollars;
 use crate::terminal_text::printable;
 
 /// How many lines of a reason, an error or a note are shown.
@@ -21,7 +22,8 @@ pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings)
     if !shown.executions.is_empty() {
         canvas.line("");
         canvas.rule("evals");
-        shown.executions.iter().for_each(|execution| draw_execution(execution, &mut canvas));
+        let hash = &shown.listed.head.hash;
+        shown.executions.iter().for_each(|execution| draw_execution(execution, hash, &mut canvas));
     }
     if !shown.feedback.is_empty() {
         canvas.line("");
@@ -77,7 +79,7 @@ fn draw_head(shown: &ShownTrace, document: &Value, canvas: &mut Canvas) {
         fact("tags", &tags.join(", "));
     }
     let tokens = |number: Option<u64>, way: &str| number.map(|number| format!("{} {way}", count(number, "token")));
-    let cost = head.cost_usd.map(|cost| format!("${cost:.4}"));
+    let cost = head.cost_usd.map(dollars);
     let used: Vec<String> =
         [tokens(head.input_tokens, "in"), tokens(head.output_tokens, "out"), cost].into_iter().flatten().collect();
     if !used.is_empty() {
@@ -90,14 +92,16 @@ fn draw_head(shown: &ShownTrace, document: &Value, canvas: &mut Canvas) {
     }
 }
 
-fn draw_execution(execution: &StoredExecution, canvas: &mut Canvas) {
+/// Draws what an eval said; `hash` is the trace's as it is now.
+fn draw_execution(execution: &StoredExecution, hash: &str, canvas: &mut Canvas) {
     let (palette, symbols) = (canvas.settings.palette, canvas.settings.symbols);
     let (sign, word) = match execution.result {
         Some(true) => (palette.good(symbols.passed), "passed"),
         Some(false) => (palette.bad(symbols.failed), "failed"),
         None => (palette.broken(symbols.errored), "errored"),
     };
-    let line = format!("{sign} {} version {}: {word}", printable(&execution.eval_id), execution.eval_version);
+    let stale = if execution.trace_hash == hash { "" } else { ", of the trace as it was before" };
+    let line = format!("{sign} {} version {}: {word}{stale}", printable(&execution.eval_id), execution.eval_version);
     canvas.line(&line);
     let said = execution.reason.as_deref().or(execution.error.as_deref()).filter(|said| !said.trim().is_empty());
     if let Some(said) = said {

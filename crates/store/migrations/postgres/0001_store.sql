@@ -89,6 +89,8 @@ create table eval_executions (
     rating text collate "C",
     -- 0: none; 1: the verdict and the rating contradict each other; 2: and somebody decided who is wrong.
     contradiction smallint not null check (contradiction in (0, 1, 2)),
+    -- 1: the trace has another document by now, so that this is said of nothing that is there; it is compared no more.
+    is_stale smallint not null check (is_stale in (0, 1)),
     primary key (eval_id, eval_version, trace_id),
     foreign key (eval_id, eval_version) references eval_versions (eval_id, version)
 );
@@ -101,7 +103,7 @@ where contradiction = 1;
 create index eval_executions_resolved on eval_executions (eval_id, eval_version, executed_at desc, trace_id)
 where contradiction = 2;
 
--- How many executions there are of each kind, kept by the triggers below.
+-- How many executions there are of each kind, kept by the triggers below. The verdict of stale ones is 'stale'.
 create table eval_counts (
     eval_id text collate "C" not null,
     eval_version bigint not null,
@@ -134,7 +136,8 @@ create table contradiction_resolutions (
     eval_id text collate "C" not null,
     eval_version bigint not null,
     trace_id text collate "C" not null references traces (trace_id),
-    -- The verdict and the rating that were decided about.
+    -- The document, the verdict and the rating that were decided about.
+    trace_hash text not null,
     result smallint not null check (result in (0, 1)),
     rating text collate "C" not null,
     resolution text not null check (resolution in ('eval-wrong', 'label-wrong', 'dismissed')),
@@ -165,6 +168,10 @@ create index runs_newest on runs (started_at desc, run_id desc);
 create table run_cases (
     id bigint generated always as identity primary key,
     run_id text collate "C" not null references runs (run_id),
+    -- From 1, in the order of the run: one file may be asked of several agents, and two agents may have one name.
+    suite bigint not null,
+    -- From 1, in the order of the file.
+    place bigint not null,
     eval_file text collate "C" not null,
     tool_name text not null,
     tier text not null,
@@ -175,7 +182,8 @@ create table run_cases (
     error text,
     duration_ms bigint not null,
     trace_id text collate "C" references traces (trace_id),
-    unique (run_id, eval_file, agent, case_id, trial)
+    -- Numbers only: names may be longer than what an index can hold.
+    unique (run_id, suite, place, trial)
 );
 
 create function refuse_change() returns trigger language plpgsql as $$
@@ -199,7 +207,10 @@ begin
     insert into eval_counts (eval_id, eval_version, day, verdict, rating, contradiction, executions)
     select
         eval_id, eval_version, day,
-        case result when 1 then 'passed' when 0 then 'failed' else 'errored' end,
+        case
+            when is_stale = 1 then 'stale' when result = 1 then 'passed' when result = 0 then 'failed'
+            else 'errored'
+        end,
         coalesce(rating, 'none'), contradiction, count(*)
     from added group by 1, 2, 3, 4, 5, 6
     on conflict (eval_id, eval_version, day, verdict, rating, contradiction)
@@ -213,7 +224,10 @@ begin
     insert into eval_counts (eval_id, eval_version, day, verdict, rating, contradiction, executions)
     select
         eval_id, eval_version, day,
-        case result when 1 then 'passed' when 0 then 'failed' else 'errored' end,
+        case
+            when is_stale = 1 then 'stale' when result = 1 then 'passed' when result = 0 then 'failed'
+            else 'errored'
+        end,
         coalesce(rating, 'none'), contradiction, -count(*)
     from removed group by 1, 2, 3, 4, 5, 6
     on conflict (eval_id, eval_version, day, verdict, rating, contradiction)
@@ -231,7 +245,7 @@ referencing old table as removed for each statement execute function count_remov
 create trigger eval_executions_changed_to after update on eval_executions
 referencing new table as added for each statement execute function count_added_executions();
 
--- What evals say beside what people say; the newest version of each eval is meant.
+-- What evals say beside what people say; the newest version of each eval is meant, and each trace as it is now.
 create view eval_comparison as
 select
     e.eval_id as eval_id,
@@ -241,4 +255,5 @@ select
     case when e.contradiction > 0 then 1 else 0 end as is_contradiction,
     e.executed_at as executed_at
 from eval_executions e
-join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version;
+join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version
+where e.is_stale = 0;

@@ -98,6 +98,8 @@ create table eval_executions (
     rating text,
     -- 0: none; 1: the verdict and the rating contradict each other; 2: and somebody decided who is wrong.
     contradiction integer not null check (contradiction in (0, 1, 2)),
+    -- 1: the trace has another document by now, so that this is said of nothing that is there; it is compared no more.
+    is_stale integer not null check (is_stale in (0, 1)),
     primary key (eval_id, eval_version, trace_id),
     foreign key (eval_id, eval_version) references eval_versions (eval_id, version)
 ) strict;
@@ -110,7 +112,7 @@ where contradiction = 1;
 create index eval_executions_resolved on eval_executions (eval_id, eval_version, executed_at desc, trace_id)
 where contradiction = 2;
 
--- How many executions there are of each kind, kept by the triggers below.
+-- How many executions there are of each kind, kept by the triggers below. The verdict of stale ones is 'stale'.
 create table eval_counts (
     eval_id text not null,
     eval_version integer not null,
@@ -127,7 +129,10 @@ begin
     insert into eval_counts (eval_id, eval_version, day, verdict, rating, contradiction, executions)
     values (
         new.eval_id, new.eval_version, new.day,
-        case new.result when 1 then 'passed' when 0 then 'failed' else 'errored' end,
+        case
+            when new.is_stale = 1 then 'stale' when new.result = 1 then 'passed' when new.result = 0 then 'failed'
+            else 'errored'
+        end,
         coalesce(new.rating, 'none'), new.contradiction, 1
     )
     on conflict do update set executions = executions + 1;
@@ -137,22 +142,31 @@ create trigger eval_executions_removed after delete on eval_executions
 begin
     update eval_counts set executions = executions - 1
     where eval_id = old.eval_id and eval_version = old.eval_version and day = old.day
-        and verdict = case old.result when 1 then 'passed' when 0 then 'failed' else 'errored' end
+        and verdict = case
+            when old.is_stale = 1 then 'stale' when old.result = 1 then 'passed' when old.result = 0 then 'failed'
+            else 'errored'
+        end
         and rating = coalesce(old.rating, 'none') and contradiction = old.contradiction;
 end;
 
-create trigger eval_executions_changed after update of result, rating, contradiction, day on eval_executions
+create trigger eval_executions_changed after update of result, rating, contradiction, day, is_stale on eval_executions
 when old.result is not new.result or old.rating is not new.rating
-    or old.contradiction <> new.contradiction or old.day <> new.day
+    or old.contradiction <> new.contradiction or old.day <> new.day or old.is_stale <> new.is_stale
 begin
     update eval_counts set executions = executions - 1
     where eval_id = old.eval_id and eval_version = old.eval_version and day = old.day
-        and verdict = case old.result when 1 then 'passed' when 0 then 'failed' else 'errored' end
+        and verdict = case
+            when old.is_stale = 1 then 'stale' when old.result = 1 then 'passed' when old.result = 0 then 'failed'
+            else 'errored'
+        end
         and rating = coalesce(old.rating, 'none') and contradiction = old.contradiction;
     insert into eval_counts (eval_id, eval_version, day, verdict, rating, contradiction, executions)
     values (
         new.eval_id, new.eval_version, new.day,
-        case new.result when 1 then 'passed' when 0 then 'failed' else 'errored' end,
+        case
+            when new.is_stale = 1 then 'stale' when new.result = 1 then 'passed' when new.result = 0 then 'failed'
+            else 'errored'
+        end,
         coalesce(new.rating, 'none'), new.contradiction, 1
     )
     on conflict do update set executions = executions + 1;
@@ -189,7 +203,8 @@ create table contradiction_resolutions (
     eval_id text not null,
     eval_version integer not null,
     trace_id text not null references traces (trace_id),
-    -- The verdict and the rating that were decided about.
+    -- The document, the verdict and the rating that were decided about.
+    trace_hash text not null,
     result integer not null check (result in (0, 1)),
     rating text not null,
     resolution text not null check (resolution in ('eval-wrong', 'label-wrong', 'dismissed')),
@@ -220,6 +235,10 @@ create index runs_newest on runs (started_at desc, run_id desc);
 create table run_cases (
     id integer primary key,
     run_id text not null references runs (run_id),
+    -- From 1, in the order of the run: one file may be asked of several agents, and two agents may have one name.
+    suite integer not null,
+    -- From 1, in the order of the file.
+    place integer not null,
     eval_file text not null,
     tool_name text not null,
     tier text not null,
@@ -230,10 +249,11 @@ create table run_cases (
     error text,
     duration_ms integer not null,
     trace_id text references traces (trace_id),
-    unique (run_id, eval_file, agent, case_id, trial)
+    -- Numbers only: names may be longer than what an index can hold.
+    unique (run_id, suite, place, trial)
 ) strict;
 
--- What evals say beside what people say; the newest version of each eval is meant.
+-- What evals say beside what people say; the newest version of each eval is meant, and each trace as it is now.
 create view eval_comparison as
 select
     e.eval_id as eval_id,
@@ -243,4 +263,5 @@ select
     case when e.contradiction > 0 then 1 else 0 end as is_contradiction,
     e.executed_at as executed_at
 from eval_executions e
-join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version;
+join evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version
+where e.is_stale = 0;

@@ -64,11 +64,13 @@ fn act() -> impl Strategy<Value = Act> {
 /// All that was done, kept as plainly as can be.
 #[derive(Default)]
 struct Model {
-    days: BTreeMap<usize, i64>,
+    /// What each trace says now, and on which day.
+    traces: BTreeMap<usize, (u8, i64)>,
     newest: BTreeMap<usize, (u64, u8)>,
-    verdicts: BTreeMap<(usize, u64, usize), Option<bool>>,
+    /// Each verdict, with what the trace said when it was judged.
+    verdicts: BTreeMap<(usize, u64, usize), (Option<bool>, (u8, i64))>,
     said: Vec<(usize, Feedback)>,
-    resolved: Vec<(usize, usize, bool, Rating)>,
+    resolved: Vec<(usize, usize, (u8, i64), bool, Rating)>,
 }
 
 impl Model {
@@ -83,11 +85,18 @@ impl Model {
         consensus(newest.values().filter_map(|one| one.rating))
     }
 
+    /// Returns what a version says of the traces as they are now.
+    fn current(&self, eval: usize, version: u64) -> impl Iterator<Item = (usize, Option<bool>)> {
+        let of_version = self.verdicts.iter().filter(move |((e, v, _), _)| (*e, *v) == (eval, version));
+        let current = of_version.filter(move |((_, _, trace), (_, judged))| self.traces[trace] == *judged);
+        current.map(|((_, _, trace), (result, _))| (*trace, *result))
+    }
+
     fn counts(&self, eval: usize, version: u64) -> BTreeMap<i64, AgreementCounts> {
         let mut days: BTreeMap<i64, AgreementCounts> = BTreeMap::new();
-        for ((_, _, trace), result) in self.verdicts.iter().filter(|((e, v, _), _)| (*e, *v) == (eval, version)) {
-            let counts = days.entry(self.days[trace]).or_default();
-            match (result, self.rating(*trace)) {
+        for (trace, result) in self.current(eval, version) {
+            let counts = days.entry(self.traces[&trace].1).or_default();
+            match (result, self.rating(trace)) {
                 (None, _) => counts.errored += 1,
                 (Some(_), None) => counts.unrated += 1,
                 (Some(_), Some(Rating::Neutral)) => counts.neutral += 1,
@@ -104,12 +113,13 @@ impl Model {
     fn contradictions(&self) -> Vec<(String, String, bool)> {
         let mut found = Vec::new();
         for (eval, (version, _)) in &self.newest {
-            for ((_, _, trace), result) in self.verdicts.iter().filter(|((e, v, _), _)| (e, v) == (eval, version)) {
-                if let (Some(passed), Some(rating)) = (*result, self.rating(*trace))
+            for (trace, result) in self.current(*eval, *version) {
+                if let (Some(passed), Some(rating)) = (result, self.rating(trace))
                     && rating.contradicts(passed)
                 {
-                    let resolved = self.resolved.contains(&(*eval, *trace, passed, rating));
-                    found.push((eval_id(*eval), trace_id(*trace), resolved));
+                    let about = (*eval, trace, self.traces[&trace], passed, rating);
+                    let resolved = self.resolved.contains(&about);
+                    found.push((eval_id(*eval), trace_id(trace), resolved));
                 }
             }
         }
@@ -132,7 +142,7 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
             let id = trace_id(trace);
             let new = trace_of(&id, &document(&id, &said.to_string(), day * 86_400));
             store.put_traces(&[new], at(0)).await.expect("stored");
-            model.days.insert(trace, day);
+            model.traces.insert(trace, (said, day));
         }
         Act::AddVersion { eval, code } => {
             let added = store.add_version(&version(&eval_id(eval), &code.to_string())).await.expect("added");
@@ -148,11 +158,12 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
             let Some((newest, _)) = model.newest.get(&eval) else { return };
             let version = newest.saturating_sub(back).max(1);
             let id = trace_id(trace);
-            let about = trace_of(&id, &document(&id, "x", 0));
+            let (said, day) = model.traces.get(&trace).copied().unwrap_or_default();
+            let about = trace_of(&id, &document(&id, &said.to_string(), day * 86_400));
             let put = store.put_executions(&[execution(&eval_id(eval), version, &about, result)]).await;
-            assert_eq!(put.is_ok(), model.days.contains_key(&trace));
+            assert_eq!(put.is_ok(), model.traces.contains_key(&trace));
             if put.is_ok() {
-                model.verdicts.insert((eval, version, trace), result);
+                model.verdicts.insert((eval, version, trace), (result, (said, day)));
             }
         }
         Act::Rate { trace, author, rating, seconds } => {
@@ -160,7 +171,7 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
                 says(["ann", "bob", "eve"][author], &trace_id(trace), rating.unwrap_or(Rating::Neutral), seconds);
             let one = Feedback { rating, ..said };
             let put = store.add_feedback(std::slice::from_ref(&one)).await;
-            assert_eq!(put.is_ok(), model.days.contains_key(&trace));
+            assert_eq!(put.is_ok(), model.traces.contains_key(&trace));
             if let Ok(is_new) = put {
                 assert_eq!(is_new[0], !model.said.contains(&(trace, one.clone())));
                 if is_new[0] {
@@ -177,8 +188,9 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
             assert_eq!(store.resolve(&eval_name, &trace_name, &resolution).await.expect("asked"), there);
             if there {
                 let version = model.newest[&eval].0;
-                let passed = model.verdicts[&(eval, version, trace)].expect("a verdict");
-                model.resolved.push((eval, trace, passed, model.rating(trace).expect("a rating")));
+                let passed = model.verdicts[&(eval, version, trace)].0.expect("a verdict");
+                let rating = model.rating(trace).expect("a rating");
+                model.resolved.push((eval, trace, model.traces[&trace], passed, rating));
             }
         }
     }

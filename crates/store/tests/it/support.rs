@@ -60,6 +60,11 @@ impl Place {
     /// Takes a schema away; a file goes with its folder.
     pub(crate) async fn remove(self, store: Store) {
         store.close().await;
+        self.take_away().await;
+    }
+
+    /// Takes away a place that nobody has open.
+    pub(crate) async fn take_away(self) {
         if let Some((url, schema)) = &self.schema {
             execute(url, &format!("drop schema {schema} cascade")).await;
         }

@@ -89,11 +89,19 @@ async fn parts_of_one_trace_are_all_merged(#[values(Kind::Sqlite, Kind::Postgres
     place.remove(store).await;
 }
 
-/// Feedback that arrives while evals run must reach their executions, whoever comes first.
+/// Feedback that arrives while evals run must reach their executions, whoever comes first, and whatever a server's
+/// transactions are by default.
 #[rstest]
+#[case(Kind::Sqlite, "")]
+#[case(Kind::Postgres, "")]
+#[case(Kind::Postgres, "%20-cdefault_transaction_isolation%3Dserializable")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn ratings_reach_executions_that_arrive_at_the_same_time(#[values(Kind::Sqlite, Kind::Postgres)] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
+async fn ratings_reach_executions_that_arrive_at_the_same_time(#[case] kind: Kind, #[case] options: &str) {
+    let Some(mut place) = Place::new(kind).await else { return };
+    if let Location::Postgres(url) = &mut place.location {
+        // They stand last in it.
+        url.push_str(options);
+    }
     let store = place.open().await;
     store.add_version(&version("eval_x", "one")).await.expect("added");
     let count = WRITERS / 2 * ROUNDS;

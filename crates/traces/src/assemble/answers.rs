@@ -9,8 +9,12 @@ use super::open::Place;
 use super::step::Draft;
 use super::tree::Tree;
 use crate::chat::result_of;
+use crate::json::is_blank;
 use crate::parts::Role;
 use crate::vocabulary;
+
+/// How many later steps are compared with the one that made a call.
+const MOST_COMPARED: usize = 32;
 
 /// Joins tools' answers out of the conversation: by the call's id, else by the tool's name, else in their order.
 pub(super) fn join(tree: &Tree<'_>, drafts: &mut [Draft]) {
@@ -27,6 +31,15 @@ pub(super) fn join(tree: &Tree<'_>, drafts: &mut [Draft]) {
         let known = counted.iter().filter(|message| is_nameless(message)).count();
         let next: Vec<Message> =
             drafts[at + 1].input.iter().filter(|message| is_nameless(message)).skip(known).cloned().collect();
+        let calls = &mut drafts[at].calls;
+        let fits = |(call, message): (&StepCall, &Message)| message.name.as_ref().is_none_or(|name| *name == call.name);
+        if next.len() == calls.len() && calls.iter().zip(&next).all(fits) {
+            // Each call has its answer, also those of which a tool's span has told already.
+            for (call, message) in calls.iter_mut().zip(&next) {
+                answer(call, message);
+            }
+            continue;
+        }
         for message in next {
             let calls = &mut drafts[at].calls;
             let by_name = calls.iter().position(|call| is_open(call) && message.name.as_ref() == Some(&call.name));
@@ -51,8 +64,9 @@ pub(super) fn join(tree: &Tree<'_>, drafts: &mut [Draft]) {
     }
 }
 
+/// Tells whether nothing is known of what came of a call. Some write an empty result into a tool's span, whatever it was.
 fn is_open(call: &StepCall) -> bool {
-    call.result.is_null() && call.error.is_none()
+    is_blank(&call.result) && call.error.is_none()
 }
 
 fn is_missing(drafts: &[Draft]) -> bool {
@@ -91,14 +105,27 @@ fn by_id(drafts: &mut [Draft]) {
 fn of_call<'a>(drafts: &[Draft], told: &[(usize, &'a Message)], step: usize) -> Option<&'a Message> {
     let known = told.iter().filter(|(at, _)| *at == step).count();
     let later = &told[told.partition_point(|(at, _)| *at <= step)..];
-    for group in later.chunk_by(|one, other| one.0 == other.0) {
+    let groups = || later.chunk_by(|one, other| one.0 == other.0);
+    let of_group = |group: &[(usize, &'a Message)]| {
         let skipped = if drafts[group[0].0].only_new { 0 } else { known };
-        if let Some((_, message)) = group.get(skipped) {
-            return Some(message);
-        }
+        group.get(skipped).map(|(_, message)| *message)
+    };
+    // Agents at work side by side may count their calls alike: what goes on with the same conversation comes first.
+    let mut same = groups().take(MOST_COMPARED).filter(|group| goes_on(&drafts[step], &drafts[group[0].0]));
+    if let Some(message) = same.find_map(of_group).or_else(|| groups().find_map(of_group)) {
+        return Some(message);
     }
     // Steps that began at the same time may be in the wrong order.
     told.first().map(|(_, message)| *message).filter(|_| later.is_empty() && known > 0)
+}
+
+/// Tells whether a later step can be of the same conversation: the same agent's, which began with the same question.
+fn goes_on(step: &Draft, later: &Draft) -> bool {
+    step.agent == later.agent && (step.only_new || later.only_new || question(step) == question(later))
+}
+
+fn question(draft: &Draft) -> Option<&str> {
+    draft.input.iter().find(|message| message.role == "user").map(|message| message.content.as_str())
 }
 
 /// Tells whether a tool's message does not say which call it answers.
@@ -114,7 +141,8 @@ pub(super) fn answer(call: &mut StepCall, message: &Message) {
         }
         return;
     }
-    if call.result.is_null() && (call.error.is_none() || !message.content.is_empty()) {
+    let is_better = call.result.is_null() || is_blank(&call.result) && !message.content.is_empty();
+    if is_better && (call.error.is_none() || !message.content.is_empty()) {
         call.result = result_of(&Value::String(message.content.clone()));
     }
     if call.error.is_none() {

@@ -84,9 +84,14 @@ pub(super) fn join_spans(tree: &Tree<'_>, drafts: &mut [Draft]) {
         let places = execution.id.as_ref().and_then(|id| ids.get(id));
         match places.and_then(|places| by_id(drafts, places, &done, &tree.spans[index])) {
             Some(place) => {
-                done.insert(place);
+                let is_first = done.insert(place);
                 answered.insert(index, place);
-                fill(&mut drafts[place.0].calls[place.1], &tree.spans[index], &execution);
+                let call = &mut drafts[place.0].calls[place.1];
+                let within = tree.enclosing[index].is_some_and(|outer| tree.roles[outer] == Role::Tool);
+                if !is_first && !within {
+                    forget_failure(call, &tree.spans[index], &execution);
+                }
+                fill(call, &tree.spans[index], &execution);
             }
             None => rest.push((index, execution)),
         }
@@ -188,6 +193,17 @@ fn cover(tree: &Tree<'_>, covered: &mut HashSet<usize>, index: usize) {
 fn before(drafts: &[Draft], span: &Span) -> usize {
     let Some(start) = span.start else { return drafts.len() - 1 };
     drafts.iter().rposition(|draft| draft.start.is_some_and(|begun| begun <= start)).unwrap_or(0)
+}
+
+/// Takes away what a try that failed left, where a later one came through.
+fn forget_failure(call: &mut StepCall, span: &Span, execution: &Execution) {
+    let came_through = execution.result.as_ref().is_some_and(|result| vocabulary::failure_of_result(result).is_none())
+        && vocabulary::failure(span, Role::Tool, true).is_none();
+    if call.error.is_some() && came_through {
+        call.error = None;
+        call.result = Value::Null;
+        call.duration_ms = None;
+    }
 }
 
 /// Fills in what an execution knows; what is known already stays.

@@ -42,6 +42,7 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
         calls::drop_doubles(&mut drafts);
         calls::fill_answers(&mut drafts);
         outline::fill(&tree, &mut drafts);
+        outline::fill_system(&tree, &mut drafts);
     }
     for draft in &mut drafts {
         draft.answered = fresh::answered(&draft.response, &draft.calls);

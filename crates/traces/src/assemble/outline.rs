@@ -2,6 +2,7 @@
 
 use super::step::{Draft, turns};
 use super::tree::Tree;
+use crate::chat::plain;
 use crate::parts::Role;
 use crate::vocabulary;
 
@@ -61,6 +62,25 @@ pub(super) fn fill(tree: &Tree<'_>, drafts: &mut [Draft]) {
                 last.output_value = content.output_value;
             }
         }
+    }
+}
+
+/// Fills in what the system was told, where only a span around the first step has it, in the source's own field.
+pub(super) fn fill_system(tree: &Tree<'_>, drafts: &mut [Draft]) {
+    let is_told = |draft: &Draft| draft.input.iter().any(|message| message.role == "system");
+    if drafts.iter().any(is_told) {
+        return;
+    }
+    let Some(first) = drafts.first_mut() else { return };
+    let mut at = first.spans.first().and_then(|span| tree.parents[*span]);
+    while let Some(above) = at {
+        let input = tree.spans[above].input.as_ref();
+        let system = input.and_then(|input| input.get("system")?.as_str()).filter(|system| !system.trim().is_empty());
+        if let Some(system) = system {
+            first.input.insert(0, plain("system", system));
+            return;
+        }
+        at = tree.parents[above];
     }
 }
 

@@ -45,7 +45,8 @@ pub(super) fn of_models(tree: &Tree<'_>) -> Vec<Draft> {
         models.iter().map(|index| (*index, vocabulary::content(&tree.spans[*index], tree.logs_of(*index)))).collect();
     let mut drafts: Vec<Draft> =
         groups(tree, &models, &contents).into_iter().map(|group| of_group(tree, &group, &contents)).collect();
-    drafts.sort_by_key(|draft| (draft.start.is_none(), draft.start, draft.spans.first().copied()));
+    // Of those that began at the same time, or nobody knows when, the one with the shorter history came first.
+    drafts.sort_by_key(|draft| (draft.start.is_none(), draft.start, draft.input.len(), draft.spans.first().copied()));
     drafts
 }
 
@@ -119,21 +120,53 @@ fn depths(models: &[usize], around: impl Fn(usize) -> Option<usize>) -> HashMap<
     depths
 }
 
+/// Joins groups that have the same answer's id and overlap in time. Some servers draw their ids from a few hundred, so that
+/// two calls one after the other may have the same.
 fn join_by_answer(tree: &Tree<'_>, groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let mut joined: Vec<Vec<usize>> = Vec::new();
-    let mut answers: HashMap<String, usize> = HashMap::new();
+    let mut newest: HashMap<String, (usize, Lasting)> = HashMap::new();
     for group in groups {
         let answer = group.iter().find_map(|index| vocabulary::response_id(&tree.spans[*index].attributes));
-        match answer.map(|answer| (answer, answers.get(answer).copied())) {
-            Some((_, Some(at))) => joined[at].extend(group),
-            Some((answer, None)) => {
-                answers.insert(answer.to_owned(), joined.len());
+        let Some(answer) = answer else {
+            joined.push(group);
+            continue;
+        };
+        let lasting = Lasting::of(tree, &group);
+        match newest.get_mut(answer).filter(|(_, known)| known.overlaps(&lasting)) {
+            Some((at, known)) => {
+                known.start = earliest(known.start, lasting.start);
+                known.end = known.end.max(lasting.end);
+                joined[*at].extend(group);
+            }
+            None => {
+                newest.insert(answer.to_owned(), (joined.len(), lasting));
                 joined.push(group);
             }
-            None => joined.push(group),
         }
     }
     joined
+}
+
+/// When something was under way.
+struct Lasting {
+    start: Option<Timestamp>,
+    end: Option<Timestamp>,
+}
+
+impl Lasting {
+    fn of(tree: &Tree<'_>, group: &[usize]) -> Self {
+        Self {
+            start: group.iter().filter_map(|index| tree.spans[*index].start).min(),
+            end: group.iter().filter_map(|index| tree.spans[*index].end).max(),
+        }
+    }
+
+    /// Tells whether both were under way at the same time. What has no times may have been.
+    fn overlaps(&self, other: &Self) -> bool {
+        let is_after =
+            |start: Option<Timestamp>, end: Option<Timestamp>| start.zip(end).is_some_and(|(start, end)| start > end);
+        !is_after(self.start, other.end) && !is_after(other.start, self.end)
+    }
 }
 
 /// Tells how much a reading is worth: messages that say something, then a bare text, then nothing.
@@ -171,12 +204,13 @@ fn of_group(tree: &Tree<'_>, group: &[usize], contents: &HashMap<usize, Content>
         draft.end = draft.end.max(span.end);
         draft.model = vocabulary::model(&span.attributes).map(str::to_owned).or(draft.model);
         draft.stop_reason = vocabulary::stop_reason(&span.attributes).or(draft.stop_reason);
+        // Some frameworks count up over all their calls: the innermost tells of this one.
         let used = vocabulary::usage(&span.attributes);
         draft.usage = StepUsage {
-            input_tokens: draft.usage.input_tokens.or(used.input_tokens),
-            output_tokens: draft.usage.output_tokens.or(used.output_tokens),
-            cached_input_tokens: draft.usage.cached_input_tokens.or(used.cached_input_tokens),
-            cost_usd: draft.usage.cost_usd.or(used.cost_usd),
+            input_tokens: used.input_tokens.or(draft.usage.input_tokens),
+            output_tokens: used.output_tokens.or(draft.usage.output_tokens),
+            cached_input_tokens: used.cached_input_tokens.or(draft.usage.cached_input_tokens),
+            cost_usd: used.cost_usd.or(draft.usage.cost_usd),
         };
     }
     draft.agent = group.first().and_then(|outermost| agent_of(tree, *outermost));
@@ -314,6 +348,12 @@ impl Draft {
                 if call.id.is_none() || !self.calls.iter().any(|known| known.id == call.id) {
                     self.calls.push(call.clone());
                 }
+            }
+        }
+        // Tools that the provider runs itself answer within the same output.
+        for message in said.messages.iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some()) {
+            if let Some(call) = self.calls.iter_mut().find(|call| call.id == message.tool_call_id) {
+                super::answers::answer(call, message);
             }
         }
         self.reasoning = said.reasoning.clone().or(self.reasoning.take());

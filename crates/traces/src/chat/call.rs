@@ -3,22 +3,14 @@
 use karat_core::document::StepCall;
 use serde_json::{Map, Value};
 
-use crate::json::{first, first_text, parsed};
+use crate::json::{first, first_text, parsed, unpacked_copy};
 
 /// Returns the arguments as an object wherever they are one or are the JSON text of one.
 pub(crate) fn arguments_of(value: Option<&Value>) -> Value {
     match value {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),
-        Some(Value::String(text)) => match parsed(text) {
-            // Some exporters write the JSON text of the JSON text.
-            Some(inner) => inner,
-            None => match serde_json::from_str::<String>(text).ok().and_then(|inner| parsed(&inner)) {
-                Some(inner) => inner,
-                None => Value::String(text.clone()),
-            },
-        },
-        Some(other) => other.clone(),
+        Some(other) => unpacked_copy(other),
     }
 }
 
@@ -34,7 +26,7 @@ pub(crate) fn call_of(map: &Map<String, Value>) -> Option<StepCall> {
     // `id` of a Responses item is the item's; the call's is beside it.
     let id = first_text(map, &["call_id", "tool_call_id", "toolCallId", "toolUseId", "id"]);
     let arguments = first(function, &["arguments", "args", "input", "parameters"])
-        .or_else(|| first(map, &["arguments", "args", "input", "parameters"]));
+        .or_else(|| first(map, &["arguments", "args", "input", "parameters", "server_tool_call"]));
     Some(StepCall {
         name: name.to_owned(),
         arguments: arguments_of(arguments),
@@ -53,9 +45,10 @@ pub(crate) fn calls_of_text(text: &str) -> Option<Vec<StepCall>> {
     calls.filter(|calls| !calls.is_empty())
 }
 
-/// Reads an object that can be nothing but a call.
+/// Reads an object that can be nothing but a call. A name alone is not enough: the definition of a tool has one too.
 pub(crate) fn bare_call(map: &Map<String, Value>) -> Option<StepCall> {
-    let is_call = map.get("function").is_some_and(|function| function.get("name").is_some())
+    let calls = |function: &Value| function.get("name").is_some() && function.get("arguments").is_some();
+    let is_call = map.get("function").is_some_and(calls)
         || map.contains_key("toolCallId") && map.contains_key("toolName") && !map.contains_key("result");
     is_call.then(|| call_of(map)).flatten()
 }

@@ -1,9 +1,9 @@
 //! One message.
 
-use karat_core::document::Message;
+use karat_core::document::{Message, StepCall};
 use serde_json::{Map, Value};
 
-use super::call::{call_of, calls_of_text};
+use super::call::{arguments_of, call_of, calls_of_text};
 use super::part::{self, Part};
 use super::{Said, note_stop_reason, result_text};
 use crate::json::{first, first_text, parsed};
@@ -104,6 +104,11 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
     let mut results = Vec::new();
     read_content(map, &mut message, &mut results, said);
     read_calls(map, &mut message);
+    if message.content.is_empty()
+        && let Some(refusal) = first_text(map, &["refusal"])
+    {
+        refusal.clone_into(&mut message.content);
+    }
     for name in ["reasoning_content", "reasoning"] {
         if let Some(text) = map.get(name).and_then(Value::as_str) {
             said.push_reasoning(text);
@@ -119,6 +124,10 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
             result.tool_call_id.clone_from(&message.tool_call_id);
         }
     }
+    // Anthropic's tools answer within the user's message, before the user goes on.
+    if message.role == "user" {
+        said.messages.append(&mut results);
+    }
     let says = !message.content.is_empty() || !message.tool_calls.is_empty() || !message.parts.is_empty();
     if says || results.is_empty() && (message.role == "tool" || message.role == "assistant") {
         said.messages.push(message);
@@ -127,7 +136,7 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
 }
 
 /// Adds a call as a message of its own, or to the message that made the calls right before it.
-fn push_call(call: karat_core::document::StepCall, said: &mut Said) {
+fn push_call(call: StepCall, said: &mut Said) {
     if let Some(last) = said.messages.last_mut()
         && last.role == "assistant"
     {
@@ -142,7 +151,8 @@ fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut V
     let parts_beside = map.get("parts").or_else(|| map.get("contents")).and_then(Value::as_array);
     let parts = match given {
         Some(Value::String(text)) => {
-            match content_of_text(text, &message.role) {
+            let content = if said.literal { TextContent::Text } else { content_of_text(text, &message.role) };
+            match content {
                 TextContent::Text => message.content.clone_from(text),
                 TextContent::Calls(calls) => message.tool_calls.extend(calls),
                 TextContent::Parts(parts) => {
@@ -181,7 +191,7 @@ fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut V
 
 enum TextContent {
     Text,
-    Calls(Vec<karat_core::document::StepCall>),
+    Calls(Vec<StepCall>),
     Parts(Vec<Value>),
 }
 
@@ -242,5 +252,12 @@ fn read_calls(map: &Map<String, Value>, message: &mut Message) {
         && message.tool_calls.is_empty()
     {
         message.tool_calls.push(call);
+    }
+    // OpenInference's older names for the same.
+    if message.tool_calls.is_empty()
+        && let Some(name) = first_text(map, &["function_call_name"])
+    {
+        let arguments = arguments_of(map.get("function_call_arguments_json"));
+        message.tool_calls.push(StepCall { name: name.to_owned(), arguments, ..StepCall::default() });
     }
 }

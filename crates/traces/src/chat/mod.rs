@@ -8,6 +8,8 @@ mod call;
 mod message;
 mod part;
 
+use std::borrow::Cow;
+
 use karat_core::document::Message;
 use serde_json::{Map, Value};
 
@@ -26,6 +28,8 @@ pub(crate) struct Said {
     pub(crate) stop_reason: Option<String>,
     /// The source had messages; false where a bare text was taken for one.
     pub(crate) structured: bool,
+    /// A text is a text, also where it is the JSON of something else.
+    pub(crate) literal: bool,
 }
 
 impl Said {
@@ -63,6 +67,13 @@ pub(crate) fn read(value: &Value, role: &str) -> Option<Said> {
     (gather(value, role, DEPTH, &mut said) && !said.is_empty()).then_some(said)
 }
 
+/// Reads the messages of a model's API, which has names of its own for calls and parts: whatever somebody said in a text,
+/// they said. Others hand calls and parts on as the text of a message.
+pub(crate) fn read_literal(value: &Value, role: &str) -> Option<Said> {
+    let mut said = Said { structured: true, literal: true, ..Said::default() };
+    (gather(value, role, DEPTH, &mut said) && !said.is_empty()).then_some(said)
+}
+
 /// Reads messages out of a value, and takes a bare text for one message.
 pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<Said> {
     if let Some(said) = read(value, role) {
@@ -74,6 +85,31 @@ pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<Said> {
         }
         _ => None,
     }
+}
+
+/// Returns the first of several answers of which each says why it ended: they are choices, of which one is the answer. What
+/// calls tools is none, because some write each call as an answer of its own.
+pub(crate) fn first_choice(answers: &Value) -> Cow<'_, Value> {
+    let unpacked = crate::json::unpacked(answers);
+    let Value::Array(items) = unpacked.as_ref() else { return unpacked };
+    let calls = |item: &Value| {
+        let listed =
+            ["tool_calls", "function_call"].iter().any(|name| item.get(*name).is_some_and(|call| !is_blank(call)));
+        let parts = ["parts", "content"].iter().filter_map(|name| item.get(*name)?.as_array()).flatten();
+        let mut parts = parts.filter_map(Value::as_object);
+        let written =
+            item.get("content").and_then(Value::as_str).is_some_and(|text| call::calls_of_text(text).is_some());
+        listed || written || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
+    };
+    let is_choice = |item: &Value| {
+        item.get("finish_reason").is_some_and(Value::is_string)
+            && item.get("role").is_none_or(|role| role == "assistant")
+            && !calls(item)
+    };
+    if items.len() > 1 && items.iter().all(is_choice) {
+        return Cow::Owned(Value::Array(items[..1].to_vec()));
+    }
+    unpacked
 }
 
 /// Reads a text that writes a conversation by lines: `system: …`, `user: …`. Some instrumentations give a prompt so.
@@ -154,7 +190,8 @@ fn gather_object(map: &Map<String, Value>, role: &str, depth: usize, said: &mut 
     // An answer: its message is within.
     if let Some(Value::Array(choices)) = map.get("choices") {
         let mut known = false;
-        for choice in choices.iter().filter_map(Value::as_object) {
+        // Of several choices the first is the answer.
+        for choice in choices.iter().filter_map(Value::as_object).take(1) {
             known |= match choice.get("message").or_else(|| choice.get("delta")) {
                 Some(inner) => gather(inner, "assistant", depth - 1, said),
                 None => choice.get("text").and_then(Value::as_str).is_some_and(|text| {
@@ -167,8 +204,7 @@ fn gather_object(map: &Map<String, Value>, role: &str, depth: usize, said: &mut 
         return known;
     }
     if let Some(Value::Array(candidates)) = map.get("candidates") {
-        let known = gather_list(candidates, "assistant", depth - 1, said);
-        return known;
+        return gather_list(&candidates[..candidates.len().min(1)], "assistant", depth - 1, said);
     }
     if let Some(generations) = map.get("generations") {
         return gather(generations, "assistant", depth - 1, said);

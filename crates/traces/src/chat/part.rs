@@ -109,7 +109,7 @@ pub(super) fn read(value: &Value) -> Part {
     }
     let kind = map.get("type").or_else(|| map.get("part_kind")).and_then(Value::as_str).unwrap_or_default();
     if TEXT.contains(&kind) {
-        return Part::Text(text_within(value));
+        return Part::Text(first_text(map, &["refusal"]).map_or_else(|| text_within(value), str::to_owned));
     }
     if REASONING.contains(&kind) {
         let text = first(map, &["content", "text", "thinking", "reasoning", "summary"]).map(text_within);
@@ -146,7 +146,8 @@ fn names_a_call(map: &Map<String, Value>) -> bool {
 
 /// Reads a tool's answer.
 fn result(map: &Map<String, Value>) -> Message {
-    let given = first(map, &["response", "result", "output", "content", "value"]).unwrap_or(&Value::Null);
+    let names = ["response", "result", "output", "content", "value", "server_tool_call_response"];
+    let given = first(map, &names).unwrap_or(&Value::Null);
     // The Vercel AI SDK's results say what they are.
     let tagged = given.as_object().filter(|inner| inner.len() <= 3 && inner.contains_key("value"));
     let kind = tagged.and_then(|inner| inner.get("type")).and_then(Value::as_str).unwrap_or_default();

@@ -30,6 +30,8 @@ pub enum LangfuseError {
     Status { path: String, status: u16, said: String },
     #[error("the server's answer to '{path}' cannot be read: {why}")]
     Broken { path: String, why: String },
+    #[error("the server answers '{0}' with a web page: is it the address of a Langfuse server?")]
+    WebPage(String),
     #[error("the server cannot be reached: {0}")]
     Unreached(String),
 }
@@ -154,6 +156,10 @@ impl Transport {
             return Err(Failure { error, passing, pause });
         }
         let body = body?;
+        if is_web_page(&body) {
+            // A page of a proxy or of another program stays one.
+            return Err(Failure::lasting(LangfuseError::WebPage(path.to_owned())));
+        }
         let broken = |why: String| Failure::passing(LangfuseError::Broken { path: path.to_owned(), why });
         let value: Value = serde_json::from_slice(&body).map_err(|error| broken(error.to_string()))?;
         if !value.is_object() {
@@ -181,8 +187,15 @@ fn asked_pause(response: &Response) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
+fn is_web_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().first() == Some(&b'<')
+}
+
 /// Returns what a server says of an error, in a few words.
 fn said(body: &[u8]) -> String {
+    if is_web_page(body) {
+        return " and a web page".to_owned();
+    }
     let text = String::from_utf8_lossy(body);
     let value: Option<Value> = serde_json::from_str(&text).ok();
     let message = value.as_ref().and_then(|value| value.get("message").or_else(|| value.get("error"))?.as_str());

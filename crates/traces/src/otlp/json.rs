@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::gathered::Gathered;
 use super::{SpansRead, Unreadable};
 use crate::identifier;
+use crate::json::without_half_characters;
 use crate::kind::Kind;
 use crate::parts::{LogEvent, Span, SpanEvent};
 use crate::time::{self, Unit};
@@ -15,8 +16,11 @@ const DEPTH: usize = 8;
 
 /// Reads one JSON document.
 pub fn read_json(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
-    let value = serde_json::from_slice(bytes).map_err(|error| Unreadable(format!("not JSON: {error}")))?;
-    read_value(value)
+    let value: Result<Value, Unreadable> = serde_json::from_slice(bytes).or_else(|error| {
+        let mended = without_half_characters(bytes).and_then(|mended| serde_json::from_slice(&mended).ok());
+        mended.ok_or_else(|| Unreadable(format!("not JSON: {error}")))
+    });
+    read_value(value?)
 }
 
 /// Reads one JSON value.
@@ -121,7 +125,8 @@ fn walk(value: Value, place: String, depth: usize, gathered: &mut Gathered) -> b
 const SCOPE_SPANS: [&str; 4] =
     ["scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"];
 
-fn is_span(map: &Map<String, Value>) -> bool {
+/// Tells whether an object is a span by itself, as exporters to the console and to lines write it.
+pub(crate) fn is_span(map: &Map<String, Value>) -> bool {
     let named = |map: &Map<String, Value>| ["spanId", "span_id"].iter().any(|name| map.contains_key(*name));
     named(map) && (map.contains_key("traceId") || map.contains_key("trace_id"))
         || map.get("context").and_then(Value::as_object).is_some_and(named)

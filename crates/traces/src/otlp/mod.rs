@@ -8,6 +8,7 @@ use crate::parts::TraceParts;
 use crate::piece::Refused;
 
 pub(crate) use gathered::Gathered;
+pub(crate) use json::is_span;
 pub use json::{read_json, read_value};
 pub use protobuf::{logs_of, read_logs_protobuf, read_protobuf, read_traces_protobuf, traces_of};
 

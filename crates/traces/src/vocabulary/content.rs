@@ -100,7 +100,7 @@ fn input(span: &Span, events: Said) -> Said {
 fn output(span: &Span, events: Said) -> Said {
     let attributes = &span.attributes;
     let get = |name: &str| attributes.get(name).filter(|value| !is_blank(value));
-    let mut said = get("gen_ai.output.messages").and_then(|value| chat::read(value, "assistant"));
+    let mut said = get("gen_ai.output.messages").and_then(|value| chat::read(&chat::first_choice(value), "assistant"));
     if said.is_none() && !events.is_empty() {
         said = Some(events);
     }
@@ -124,7 +124,8 @@ fn indexed(attributes: &Map<String, Value>, beginning: &str, role: &str) -> Opti
     if items.is_empty() {
         return None;
     }
-    chat::read(&Value::Array(items), role)
+    let items = Value::Array(items);
+    if role == "assistant" { chat::read(&chat::first_choice(&items), role) } else { chat::read(&items, role) }
 }
 
 /// Reads the Vercel AI SDK's answer: text, calls and an object, each under its own name.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::chat::{self, Said};
-use crate::json::{first_text, is_blank, unpacked};
+use crate::json::{first_count, first_text, is_blank, unpacked};
 use crate::parts::{LogEvent, Span};
 
 /// Reads the input and the output that events tell.
@@ -38,7 +38,15 @@ fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut S
         "gen_ai.assistant.message" => "assistant",
         "gen_ai.tool.message" => "tool",
         "gen_ai.choice" => {
-            add(choice(attributes, body), "assistant", output);
+            let choice = choice(attributes, body);
+            let number = first_count(attributes, &["index"]).or_else(|| first_count(body.as_object()?, &["index"]));
+            let calls =
+                choice.as_ref().and_then(|choice| choice.get("tool_calls")).is_some_and(|calls| !is_blank(calls));
+            let answered = output.messages.iter().any(|message| message.tool_calls.is_empty());
+            // Of several choices the first is the answer; but some write each call as a choice of its own.
+            if calls || !answered || number.unwrap_or(0) == 0 {
+                add(choice, "assistant", output);
+            }
             return;
         }
         "gen_ai.content.prompt" | "gen_ai.content.completion" | "gen_ai.client.inference.operation.details" => {

@@ -1,5 +1,7 @@
 //! What a tool's span says.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::chat::{arguments_of, result_of};
@@ -36,10 +38,20 @@ pub(crate) fn execution(span: &Span) -> Execution {
     let arguments = first(attributes, &ARGUMENTS).map(|value| arguments_of(Some(value))).or_else(|| {
         given(span.input.as_ref(), attributes, &INPUTS).map(|value| bare_arguments(arguments_of(Some(value))))
     });
-    let result = first(attributes, &RESULTS)
-        .map(result_of)
-        .or_else(|| given(span.output.as_ref(), attributes, &OUTPUTS).map(|value| bare_result(result_of(value))));
+    let result = first(attributes, &RESULTS).map(|value| result_of(&unquoted(value))).or_else(|| {
+        given(span.output.as_ref(), attributes, &OUTPUTS).map(|value| bare_result(result_of(&unquoted(value))))
+    });
     Execution { name: name.to_owned(), id: first_text(attributes, &IDS).map(str::to_owned), arguments, result }
+}
+
+/// Takes off the quotes of a text that was written as JSON.
+fn unquoted(value: &Value) -> Cow<'_, Value> {
+    match value {
+        Value::String(text) if text.len() > 1 && text.starts_with('"') && text.ends_with('"') => {
+            serde_json::from_str(text).map_or(Cow::Borrowed(value), |text| Cow::Owned(Value::String(text)))
+        }
+        other => Cow::Borrowed(other),
+    }
 }
 
 fn given<'a>(own: Option<&'a Value>, attributes: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {

@@ -71,6 +71,79 @@ fn side_by_side_they_are_one_by_the_answers_id() {
 }
 
 #[test]
+fn agents_side_by_side_get_their_own_answers() {
+    let asked = |agent: &str| user(&format!("Task of {agent}"));
+    let of = |agent: &str, at: i64| {
+        let call = calls(Some("call_0"), "f", json!({"who": agent}));
+        let result = json!({"role": "tool", "tool_call_id": "call_0", "content": format!("Result of {agent}")});
+        [
+            span(agent, at, json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent})),
+            chat(&format!("{agent} 1/{agent}"), at + 1, json!([asked(agent)]), call.clone()),
+            chat(&format!("{agent} 2/{agent}"), at + 4, json!([asked(agent), call[0], result]), says("Done.")),
+        ]
+    };
+    let document = document(of("one", 0).into_iter().chain(of("two", 1)));
+    let results: Vec<&Value> =
+        document.steps.iter().flat_map(|step| &step.tool_calls).map(|call| &call.result).collect();
+    assert_eq!(results, ["Result of one", "Result of two"]);
+}
+
+#[test]
+fn answers_without_ids_are_in_the_order_of_their_calls() {
+    let part = |city: &str| json!({"type": "tool_call", "name": "f", "arguments": {"city": city}});
+    let call = json!([{"role": "assistant", "parts": [part("Ulm"), part("Bonn")]}]);
+    let result = |text: &str| json!({"role": "tool", "content": text});
+    let document = document([
+        chat("one", 1, json!([user("Hi")]), call.clone()),
+        tool(
+            "execute_tool f",
+            3,
+            "f",
+            json!({"gen_ai.tool.call.arguments": {"city": "Ulm"}, "gen_ai.tool.call.result": "S1"}),
+        ),
+        chat("two", 5, json!([user("Hi"), call[0], result("R1"), result("R2")]), says("Done.")),
+    ]);
+    let results: Vec<&Value> = document.steps[0].tool_calls.iter().map(|call| &call.result).collect();
+    assert_eq!(results, ["S1", "R2"]);
+}
+
+#[test]
+fn a_tool_that_was_tried_again_and_came_through_has_no_error() {
+    let mut failed = tool("try 1", 3, "f", json!({"gen_ai.tool.call.id": "c1"}));
+    failed.error = Some("no net".to_owned());
+    let document = document([
+        chat("one", 1, json!([user("Hi")]), calls(Some("c1"), "f", json!({}))),
+        failed,
+        tool("try 2", 5, "f", json!({"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "fine"})),
+    ]);
+    let call = &document.steps[0].tool_calls[0];
+    assert_eq!((&call.result, &call.error), (&json!("fine"), &None));
+}
+
+#[rstest]
+#[case::at_the_same_time(Some(at(1)))]
+#[case::nobody_knows_when(None)]
+fn the_shorter_history_came_first(#[case] start: Option<jiff::Timestamp>) {
+    let history = json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]);
+    let spans = [chat("z", 1, json!([user("Hi")]), says("Hello")), chat("a", 1, history, says("Bye."))];
+    let document = document(spans.map(|span| Span { start, end: start, ..span }));
+    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye.");
+}
+
+#[test]
+fn one_after_the_other_they_are_two_whatever_the_answers_id() {
+    let first = chat("a", 1, json!([user("Hi")]), says("Hello"));
+    let history = json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Wipe it")]);
+    let two = [first, chat("b", 5, history, calls(Some("c1"), "wipe", json!({"all": true})))].map(|mut span| {
+        // Ollama counts to a thousand.
+        span.attributes.insert("gen_ai.response.id".to_owned(), json!("chatcmpl-417"));
+        span
+    });
+    let document = document(two);
+    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Wipe it\n> \n> call c1 wipe({\"all\":true}) -> null");
+}
+
+#[test]
 fn a_model_around_several_calls_is_the_loop_around_them() {
     let document = document([
         chat("loop", 0, json!([user("Hi")]), says("Bye")),

@@ -192,6 +192,42 @@ fn errors_are_kept() {
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (Some(7), Some(3), Some(0.5)));
 }
 
+#[test]
+fn what_the_system_was_told_may_be_around_the_calls() {
+    let document = document(&whole_traces("langfuse/claude-agent-2025-12-22.trace.json")[0]);
+    let first = &document.steps[0].input.messages[0];
+    assert_eq!(first.role, "system");
+    assert!(first.content.starts_with("You are a friendly travel assistant"), "{}", first.content);
+}
+
+/// Google's ADK has an empty result in the tool's span, and the real one in the conversation.
+#[test]
+fn a_result_that_says_nothing_gives_way() {
+    let document = document(&whole_traces("langfuse/google-adk-2025-08-28.trace.json")[0]);
+    let call = calls(&document).next().expect("a call");
+    assert!(call.result["greeting"].is_string(), "{call:?}");
+}
+
+#[test]
+fn the_innermost_tells_what_a_call_used() {
+    let document = document(&whole_traces("langfuse/agno-2025-06-11.trace.json")[0]);
+    let usage = document.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(663 + 163), Some(225 + 20)));
+}
+
+#[rstest]
+#[case::by_the_sum(json!({"input": 7, "output": 3, "input_cached_tokens": 2, "total": 12}), Some(9), Some(2))]
+#[case::within(json!({"input": 7, "output": 3, "prompt_details.cache_read": 2, "total": 10}), Some(7), Some(2))]
+#[case::by_anthropic(json!({"input": 7, "output": 3, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 1}), Some(10), Some(2))]
+fn what_a_cache_had_went_in_too(#[case] details: Value, #[case] input: Option<u64>, #[case] cached: Option<u64>) {
+    let export = json!({"trace": {"id": "t"}, "observations": [
+        {"id": "g", "type": "GENERATION", "name": "chat", "startTime": "2026-01-01T00:00:01Z", "usageDetails": details,
+         "input": [{"role": "user", "content": "Rain?"}], "output": {"role": "assistant", "content": "No."}}]});
+    let document = document(&whole(read_text(None, &export.to_string()).remove(0).expect("readable")));
+    let usage = document.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.cached_input_tokens), (input, cached));
+}
+
 fn scored(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
     let export = json!({"trace": {"id": "t", "input": "Hi", "output": "Hello"}, "observations": [], "scores": scores});
     let imported = whole(read_text(None, &export.to_string()).remove(0).expect("readable"));
@@ -224,6 +260,20 @@ fn people_s_scores_are_feedback() {
             said("langfuse", Rating::Negative, "right: 0"),
         ]
     );
+}
+
+#[rstest]
+#[case(json!({"id": "t", "input": "Hi", "observations": ["o1", "o2"]}), "its 'observations' are only ids")]
+#[case(json!({"trace": {"id": "t", "input": "Hi", "observations": ["o1"]}, "observations": []}), "are only ids")]
+#[case(json!({"id": "t", "timestamp": "2026-01-01T00:00:00Z", "htmlPath": "/t", "input": "Hi"}), "it has no 'observations'")]
+#[case(json!({"id": "o", "traceId": "t", "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z"}), "an observation without its trace")]
+fn what_a_list_has_of_a_trace_is_refused(#[case] listed: Value, #[case] why: &str) {
+    for export in [listed.clone(), json!({"data": [listed], "meta": {"page": 1}})] {
+        let mut read = read_text(None, &export.to_string());
+        assert_eq!(read.len(), 1, "{read:?}");
+        let error = read.remove(0).expect_err("it would be hollow").to_string();
+        assert!(error.contains(why), "{error}");
+    }
 }
 
 #[test]

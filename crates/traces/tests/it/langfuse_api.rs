@@ -286,6 +286,19 @@ fn an_older_server_gives_its_traces_one_by_one() {
 }
 
 #[test]
+fn a_web_page_is_told_at_once() {
+    let server = Server::start(|_, _| (200, "", "\n<!doctype html><html>Sign in</html>".to_owned()));
+    let (pages, error) = all(server.api());
+    assert!(pages.is_empty());
+    let error = error.expect("no Langfuse").to_string();
+    assert_eq!(
+        error,
+        "the server answers 'api/public/v2/scores' with a web page: is it the address of a Langfuse server?"
+    );
+    assert_eq!(server.seen("/api/public/v2/scores").len(), 1);
+}
+
+#[test]
 fn what_is_no_server_is_told() {
     let keys = || LangfuseKeys { public: String::new(), secret: String::new() };
     let error = LangfuseApi::new("ftp://x", keys()).expect_err("no http").to_string();

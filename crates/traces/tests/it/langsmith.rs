@@ -191,3 +191,16 @@ fn a_run_without_its_trace_is_refused() {
         ["line 1, run a: the run has a parent and no 'trace_id'", "line 2, run without an id: the run has no 'id'"]
     );
 }
+
+/// LangSmith's wrappers of model clients put both into the output.
+#[test]
+fn model_and_usage_may_be_in_the_output() {
+    let run = json!({"id": "r", "run_type": "llm", "name": "ChatOpenAI", "start_time": "2026-01-01T10:00:00",
+        "inputs": {"messages": [{"role": "user", "content": "Hi"}], "model": "gpt-w"},
+        "outputs": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}], "model": "gpt-w-1",
+                    "usage_metadata": {"input_tokens": 7, "output_tokens": 8, "input_token_details": {"cache_read": 2}}}});
+    let document = assemble(&merged(&run.to_string())).document;
+    assert_eq!(document.model.as_deref(), Some("gpt-w-1"));
+    let usage = document.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cached_input_tokens), (Some(7), Some(8), Some(2)));
+}

@@ -9,6 +9,7 @@ mod langfuse;
 mod langfuse_api;
 mod langsmith;
 mod messages;
+mod peculiarities;
 mod properties;
 mod reading;
 mod spans;

@@ -138,3 +138,12 @@ fn protobuf_with_a_bracket_for_a_length_is_no_json() {
     let error = read(None, Cursor::new(b"\n{\n\x01\x02".to_vec())).next().expect("one").expect_err("no OTLP either");
     assert!(matches!(error, ReadError::Unknown(_)), "{error}");
 }
+
+#[test]
+fn half_a_character_costs_nothing_else() {
+    let text = r#"{"trace_id": "t", "steps": [{"input": "cut \ud83d", "output": "ok"}]}"#;
+    assert_eq!(shown(read_text(None, text)), ["karat t"]);
+    let mut read = read_text(None, text);
+    let Ok(Piece::Whole(imported)) = read.remove(0) else { panic!("it is whole") };
+    assert!(imported.document.contains("cut \u{fffd}") || imported.document.contains("cut \\ufffd"));
+}

@@ -18,6 +18,9 @@ Exit codes:
   3    the model, the sandbox or the store did not answer, or nothing that the model wrote can be run
   4    too few traces are rated";
 
+/// The share that is held out where nobody says otherwise.
+pub(crate) const HOLD_OUT: f64 = 0.4;
+
 #[derive(Debug, Args)]
 #[command(after_help = REFINING)]
 pub(crate) struct EvalRefineArgs {
@@ -30,7 +33,7 @@ pub(crate) struct EvalRefineArgs {
     #[arg(long, value_name = "KIND:MODEL")]
     pub(crate) model: Option<String>,
     /// The share of rated traces of which the model is told nothing
-    #[arg(long, value_name = "SHARE", default_value_t = 0.4)]
+    #[arg(long, value_name = "SHARE", default_value_t = HOLD_OUT)]
     pub(crate) hold_out: f64,
     /// How often the model is asked; later rounds are told what was tried before
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -41,7 +44,7 @@ pub(crate) struct EvalRefineArgs {
     /// Write the candidates into this folder [default without a terminal: .karat/refine/NAME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Who approves [default: as git and the system say]
+    /// Who approves [default: GIT_AUTHOR_NAME, else who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) approved_by: Option<String>,
     /// What stdout is

@@ -5,6 +5,7 @@ use karat_core::exit::ExitStatus;
 use karat_core::port::ComparisonStore;
 use karat_core::stored::ContradictionFilter;
 use karat_report::contradictions_text;
+use karat_store::Store;
 
 use super::print_json;
 use crate::args::{ContradictionsListArgs, OutputFormat};
@@ -13,7 +14,7 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::stored_eval::find_eval;
 
 /// How many people are shown at once.
@@ -25,7 +26,8 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
-    let list = runtime_that_ends()?.block_on(read(args, &settings))?;
+    let list = with_store(open_store_to_read(&settings), async |store| read(args, store).await);
+    let list = runtime_that_ends()?.block_on(list)?;
     match args.format {
         OutputFormat::Json => print_json(&list, printer)?,
         OutputFormat::Human => {
@@ -48,10 +50,9 @@ fn advise(list: &ContradictionList, printer: &Printer) {
     printer.note(&format!("to settle:  karat contradictions resolve {name} {trace} eval-wrong|label-wrong|dismissed"));
 }
 
-async fn read(args: &ContradictionsListArgs, settings: &Settings) -> Result<ContradictionList, Failure> {
-    let store = open_store(settings).await?;
+async fn read(args: &ContradictionsListArgs, store: &Store) -> Result<ContradictionList, Failure> {
     let eval_id = match &args.name {
-        Some(name) => Some(find_eval(&store, name).await?.eval_id),
+        Some(name) => Some(find_eval(store, name).await?.eval_id),
         None => None,
     };
     let limit = match (args.limit, args.format) {

@@ -6,16 +6,18 @@ use karat_core::feedback::Rating;
 use karat_core::port::{Clock, ComparisonStore};
 use karat_core::stored::{Contradiction, ContradictionFilter, Resolution, ResolutionKind};
 use karat_report::printable;
+use karat_store::Store;
 
 use super::print_json;
 use crate::args::{ContradictionsResolveArgs, OutputFormat};
+use crate::author::author;
 use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::stored_eval::find_eval;
 use crate::trace_id::resolve_trace_id;
 
@@ -25,17 +27,15 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
-    let author = args.author.clone().or_else(|| environment.user_name.clone());
-    let author = author
-        .filter(|author| !author.trim().is_empty())
-        .ok_or_else(|| Failure::invalid("nobody says who decides this").hint("--author NAME says it"))?;
+    let author = author(args.author.as_deref(), environment)?;
     let resolution = Resolution {
         kind: args.kind.into(),
         note: args.note.clone().filter(|note| !note.trim().is_empty()),
         author,
         resolved_at: SystemClock.now(),
     };
-    let resolved = runtime_that_ends()?.block_on(resolve(args, resolution, &settings))?;
+    let resolved = with_store(open_store_to_read(&settings), async |store| resolve(args, resolution, store).await);
+    let resolved = runtime_that_ends()?.block_on(resolved)?;
     match args.format {
         OutputFormat::Json => print_json(&resolved, printer)?,
         OutputFormat::Human => {
@@ -72,11 +72,10 @@ fn advise(contradiction: &Contradiction, kind: ResolutionKind, printer: &Printer
 async fn resolve(
     args: &ContradictionsResolveArgs,
     resolution: Resolution,
-    settings: &Settings,
+    store: &Store,
 ) -> Result<ResolvedContradiction, Failure> {
-    let store = open_store(settings).await?;
-    let eval_id = find_eval(&store, &args.name).await?.eval_id;
-    let trace_id = resolve_trace_id(&store, &args.trace).await?;
+    let eval_id = find_eval(store, &args.name).await?.eval_id;
+    let trace_id = resolve_trace_id(store, &args.trace).await?;
     let filter = ContradictionFilter {
         eval_id: Some(eval_id.clone()),
         trace_id: Some(trace_id.clone()),

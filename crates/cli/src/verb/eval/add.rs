@@ -2,8 +2,8 @@
 
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
-use karat_core::stored::{EvalAdded, EvalsAdded, NewVersion};
-use karat_report::evals_added_text;
+use karat_core::stored::{EvalAdded, EvalVersion, EvalsAdded, NewVersion};
+use karat_report::{evals_added_text, printable};
 
 use crate::args::{EvalAddArgs, OutputFormat};
 use crate::clock::SystemClock;
@@ -14,7 +14,18 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::sandbox::find_guest;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store, store_failure, with_store};
+
+/// Says that code comes back which another version was made to replace: a file that was left as it was would undo a
+/// refinement, and nobody would know.
+fn warn_of_return(version: &NewVersion, before: &[EvalVersion], printer: &Printer) {
+    let Some((newest, older)) = before.split_last() else { return };
+    if let Some(same) = older.iter().rev().find(|older| older.code_hash == version.code_hash) {
+        let (name, again, replaced) = (printable(&version.eval_id), same.version, newest.version);
+        let why = newest.note.as_deref().map(|note| format!(" ({})", printable(note))).unwrap_or_default();
+        printer.warn(&format!("{name}: the code of version {again} again, in place of version {replaced}{why}"));
+    }
+}
 
 pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let paths = paths_among(&args.functions, &environment.current_dir);
@@ -25,8 +36,7 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
     }
     let note = args.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
     let guest = find_guest(environment)?;
-    let adding = async {
-        let store = open_store(&settings).await?;
+    let adding = with_store(open_store(&settings), async |store| {
         let mut evals = Vec::with_capacity(functions.len());
         for loaded in &functions {
             let function = &loaded.function;
@@ -38,7 +48,11 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
                 note: note.map(str::to_owned),
                 created_at: SystemClock.now(),
             };
+            let before = store.versions(&version.eval_id).await.map_err(store_failure)?;
             let added = store.add_version(&version).await.map_err(store_failure)?;
+            if !added.was_there {
+                warn_of_return(&version, &before, printer);
+            }
             evals.push(EvalAdded {
                 eval_id: version.eval_id,
                 version: added.version,
@@ -48,9 +62,8 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
                 guest_hash: version.guest_hash,
             });
         }
-        store.close().await;
-        Ok::<_, Failure>(EvalsAdded { evals })
-    };
+        Ok(EvalsAdded { evals })
+    });
     let report = runtime_that_ends()?.block_on(adding)?;
     match args.format {
         OutputFormat::Json => super::print_json(&report, printer)?,

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::stored_eval::{ADD_ONE, find_eval, version_among, versions_of};
 
 pub(super) fn run(
@@ -22,7 +22,8 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.config_args(), &[], environment, printer)?;
-    let report = runtime_that_ends()?.block_on(measure(args, &settings))?;
+    let report = with_store(open_store_to_read(&settings), async |store| measure(args, store, &settings).await);
+    let report = runtime_that_ends()?.block_on(report)?;
     let text = match args.format {
         OutputFormat::Json => {
             serde_json::to_string_pretty(&report).map_err(|error| Failure::errored(error.to_string()))? + "\n"
@@ -54,10 +55,9 @@ fn advise(report: &AgreementReport, printer: &Printer) {
     }
 }
 
-async fn measure(args: &EvalAgreementArgs, settings: &Settings) -> Result<AgreementReport, Failure> {
-    let store = open_store(settings).await?;
+async fn measure(args: &EvalAgreementArgs, store: &Store, settings: &Settings) -> Result<AgreementReport, Failure> {
     let evals = match &args.name {
-        Some(name) => vec![find_eval(&store, name).await?],
+        Some(name) => vec![find_eval(store, name).await?],
         None => store.evals().await.map_err(store_failure)?,
     };
     if evals.is_empty() {
@@ -65,7 +65,7 @@ async fn measure(args: &EvalAgreementArgs, settings: &Settings) -> Result<Agreem
     }
     let mut measured = Vec::with_capacity(evals.len());
     for eval in evals {
-        measured.extend(measure_eval(&store, &eval, args.version, &settings.agreement).await?);
+        measured.extend(measure_eval(store, &eval, args.version, &settings.agreement).await?);
     }
     let ratings = store.common_ratings().await.map_err(store_failure)?;
     Ok(AgreementReport::new(measured, RaterAgreement::of(&ratings), settings.agreement))

@@ -1,10 +1,11 @@
 //! `karat eval compare`: which verdicts changed between two versions, and whether for the better.
 
-use karat_core::agreement::{Direction, VersionComparison};
+use karat_core::agreement::{Direction, VersionComparison, VersionFigures};
 use karat_core::exit::ExitStatus;
 use karat_core::port::ComparisonStore;
 use karat_core::stored::EvalVersion;
 use karat_report::version_comparison_text;
+use karat_store::Store;
 
 use crate::args::{EvalCompareArgs, OutputFormat};
 use crate::environment::Environment;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::stored_eval::{find_eval, version_among, versions_of};
 
 /// The eval that is meant, and its versions as far as they are said.
@@ -25,7 +26,8 @@ struct Wanted {
 pub(super) fn run(args: &EvalCompareArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let wanted = Wanted::read(&args.versions)?;
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
-    let comparison = runtime_that_ends()?.block_on(compare(&wanted, &settings))?;
+    let comparison = with_store(open_store_to_read(&settings), async |store| compare(&wanted, store).await);
+    let comparison = runtime_that_ends()?.block_on(comparison)?;
     let text = match args.format {
         OutputFormat::Json => {
             serde_json::to_string_pretty(&comparison).map_err(|error| Failure::errored(error.to_string()))? + "\n"
@@ -37,7 +39,8 @@ pub(super) fn run(args: &EvalCompareArgs, environment: &Environment, printer: &P
     };
     printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
     if comparison.common_traces == 0 && args.format == OutputFormat::Human {
-        let (name, before, now) = (&comparison.eval_id, comparison.before.version, comparison.now.version);
+        let version = |figures: VersionFigures| figures.version.unwrap_or_default();
+        let (name, before, now) = (&comparison.eval_id, version(comparison.before), version(comparison.now));
         printer.note(&format!(
             "no trace was judged by versions {before} and {now}; 'karat eval run {name} --stored' judges with the newest"
         ));
@@ -53,10 +56,9 @@ fn status(comparison: &VersionComparison) -> ExitStatus {
     }
 }
 
-async fn compare(wanted: &Wanted, settings: &Settings) -> Result<VersionComparison, Failure> {
-    let store = open_store(settings).await?;
-    let eval = find_eval(&store, &wanted.name).await?;
-    let versions = versions_of(&store, &eval).await?;
+async fn compare(wanted: &Wanted, store: &Store) -> Result<VersionComparison, Failure> {
+    let eval = find_eval(store, &wanted.name).await?;
+    let versions = versions_of(store, &eval).await?;
     let (before, now) = wanted.two_of(&versions)?;
     let pairs = store.verdict_pairs(&eval.eval_id, before, now).await.map_err(store_failure)?;
     Ok(VersionComparison::of(&eval.eval_id, before, now, pairs))

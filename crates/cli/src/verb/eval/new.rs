@@ -45,7 +45,9 @@ pub(crate) fn run(args: &EvalNewArgs, environment: &Environment, printer: &Print
         "{first}\nwrote {}\n\n\
          Next: say in the function what a good trace is, and in the cases which traces\n\
          show it, then\n  \
-         karat eval test {name}\n  karat eval run {name} --traces traces.jsonl\n",
+         karat eval test {name}\n  karat eval run {name} --traces traces.jsonl\n\
+         or, over the traces of the store,\n  \
+         karat eval add {name}\n  karat eval run {name} --stored\n",
         settings.shown(&cases)
     );
     printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;

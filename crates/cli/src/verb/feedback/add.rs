@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::trace_id::resolve_trace_id;
 
 /// What came of saying something.
@@ -68,12 +68,11 @@ fn say(wish: &Wish<'_>, environment: &Environment, printer: &Printer) -> Result<
     let author = author(wish.author, environment)?;
     let settings = Settings::resolve(&wish.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
-    let (trace_id, change) = runtime.block_on(async {
-        let store = open_store(&settings).await?;
-        let trace_id = resolve_trace_id(&store, wish.trace).await?;
-        let change = change(wish, &trace_id, author, &store).await?;
-        Ok::<_, Failure>((trace_id, change))
-    })?;
+    let (trace_id, change) = runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
+        let trace_id = resolve_trace_id(store, wish.trace).await?;
+        let change = change(wish, &trace_id, author, store).await?;
+        Ok((trace_id, change))
+    }))?;
     match wish.format {
         OutputFormat::Json => print_json(&change, printer)?,
         OutputFormat::Human => print(&told(&trace_id, &change), printer)?,

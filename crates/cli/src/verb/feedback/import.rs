@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use karat_core::exit::ExitStatus;
-use karat_core::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem};
+use karat_core::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
 use karat_core::port::{Clock, FeedbackStore, TraceStore};
 use karat_core::source::{Finding, Position};
 use karat_report::counted;
@@ -26,7 +26,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::load::without_bom;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 
 /// How many rows that are left out are told in words.
 const MOST_TOLD: usize = 10;
@@ -94,9 +94,8 @@ pub(super) fn run(
         }
     };
     let runtime = runtime_that_ends()?;
-    runtime.block_on(async {
-        let store = open_store(&settings).await?;
-        refuse_unknown_traces(&mut file, &store).await?;
+    runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
+        refuse_unknown_traces(&mut file, store).await?;
         let rows = file.rows;
         let findings = RowProblem::locate(text, std::mem::take(&mut file.problems));
         if rows == 0 {
@@ -107,7 +106,7 @@ pub(super) fn run(
             return refuse(&name, text, &findings, &report, args, printer);
         }
         tell_of_skipped(&name, &findings, printer);
-        let (statements, repeated) = without_known(&file, now, &store).await?;
+        let (statements, repeated) = without_known(&file, now, store).await?;
         let mut report = FeedbackImportReport {
             written: !args.dry_run,
             rows,
@@ -125,8 +124,9 @@ pub(super) fn run(
             OutputFormat::Json => print_json(&report, printer)?,
             OutputFormat::Human => print(&report.told(&name), printer)?,
         }
-        Ok(ExitStatus::Success)
-    })
+        // A script that skips what is invalid must be able to see that something was.
+        Ok(if report.invalid.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
+    }))
 }
 
 impl FeedbackImportReport {
@@ -243,6 +243,13 @@ async fn without_known(file: &FeedbackFile, now: Timestamp, store: &Store) -> Re
         // The newest come first.
         for feedback in store.list_feedback(Some(author), false, None).await.map_err(store_failure)? {
             newest.entry((feedback.trace_id.clone(), feedback.author.clone())).or_insert(feedback);
+        }
+    }
+    // Rows with a time say what was so before, wherever they stand in the file.
+    for Statement { feedback, .. } in file.statements.iter().filter(|statement| statement.is_dated) {
+        let key = (feedback.trace_id.clone(), feedback.author.clone());
+        if newest.get(&key).is_none_or(|known| known.created_at <= feedback.created_at) {
+            newest.insert(key, feedback.clone());
         }
     }
     let (mut statements, mut repeated) = (Vec::with_capacity(file.statements.len()), 0);

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::trace_id::resolve_trace_id;
 
 /// More than these no person reads.
@@ -39,17 +39,25 @@ pub(super) fn run(
     let is_for_people = args.format == FeedbackListFormat::Human;
     let limit = args.limit.or(is_for_people.then_some(FOR_PEOPLE));
     let runtime = runtime_that_ends()?;
-    let mut feedback = runtime.block_on(async {
-        let store = open_store(&settings).await?;
-        read(args, limit, &store).await
-    })?;
+    let reading = with_store(open_store_to_read(&settings), async |store| {
+        let feedback = read(args, limit, store).await?;
+        // Nothing that is asked for is not nothing at all.
+        let is_empty =
+            feedback.is_empty() && store.list_feedback(None, false, Some(1)).await.map_err(store_failure)?.is_empty();
+        Ok((feedback, is_empty))
+    });
+    let (mut feedback, is_empty) = runtime.block_on(reading)?;
     let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     let more = feedback.len() > most;
     feedback.truncate(most);
     match args.format {
         FeedbackListFormat::Human => {
-            if feedback.is_empty() {
+            if is_empty {
                 printer.note("nobody said anything yet: 'karat feedback add TRACE RATING', or 'karat review'");
+            } else if feedback.is_empty() && args.history {
+                printer.note("there is no such statement; without --trace and --author there are others");
+            } else if feedback.is_empty() {
+                printer.note("there is no such statement that counts; --history shows also what was taken back");
             }
             print(&feedback_list_text(&feedback, printer.console(), printer.screen), printer)?;
             if more {

@@ -2,13 +2,14 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use karat_core::exit::ExitStatus;
 use karat_core::overlap::command_word;
 use karat_core::regression::slug;
 use karat_forge::session::Session;
 use karat_report::{printable, replace_file};
+use karat_store::make_folder;
 
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -45,8 +46,8 @@ impl KeptSession {
         let fail = |error: io::Error| {
             Failure::invalid(format!("cannot keep a session in {}: {error}", settings.shown(&folder)))
         };
-        std::fs::create_dir_all(&folder).map_err(fail)?;
-        ignore_in_git(&folder).map_err(fail)?;
+        // Sessions are one person's work in progress.
+        make_folder(&folder).map_err(fail)?;
         let stem = file_stem(tool);
         let lock = File::options().create(true).truncate(false).write(true).open(folder.join(format!(".{stem}.lock")));
         let lock = lock.map_err(fail)?;
@@ -100,12 +101,6 @@ impl KeptSession {
     pub(super) fn how_to_go_on(&self) -> String {
         format!("kept in {}: karat forge {} --resume goes on here", self.shown, command_word(&self.tool))
     }
-}
-
-/// Sessions are one person's work in progress.
-fn ignore_in_git(folder: &Path) -> io::Result<()> {
-    let path = folder.join(".gitignore");
-    if path.exists() { Ok(()) } else { replace_file(&path, "*\n") }
 }
 
 fn kept(settings: &Settings) -> Vec<Session> {

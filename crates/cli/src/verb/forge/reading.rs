@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store, store_failure, with_store};
 use crate::trace_filter::flag_moment;
 
 /// How many things about traces are told one by one.
@@ -67,9 +67,8 @@ impl ReadTraces {
             rating: args.rating.map(Into::into),
             ..TraceFilter::default()
         };
-        let store = open_store(settings).await?;
-        let read = Self::of_pages(tool, &store, &filter).await?;
-        store.close().await;
+        let pages = with_store(open_store(settings), async |store| Self::of_pages(tool, store, &filter).await);
+        let read = pages.await?;
         if read.ids.is_empty() {
             let is_narrow = args.since.is_some() || args.rating.is_some();
             let hint = if is_narrow {

@@ -12,7 +12,7 @@ use karat_forge::rules::{DraftRule, examine_whole};
 use karat_forge::session::{Approver, Batch, Entry, Session, Stage, Which};
 use karat_forge::{Draft, DraftFinding, Weight};
 use karat_report::forge::{BatchView, batch_text};
-use karat_report::{counted, printable};
+use karat_report::{counted, dollars, printable};
 
 use super::drafting::Drafting;
 use super::kept::KeptSession;
@@ -21,6 +21,7 @@ use super::report::ForgeReport;
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
 use super::{Forge, plan_text};
+use crate::author::approver;
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
@@ -243,13 +244,11 @@ impl Forge<'_> {
 
     /// Returns who approves where nobody can be asked.
     pub(super) fn approver_name(&self) -> Result<String, Failure> {
-        self.known_approver()
-            .ok_or_else(|| Failure::invalid("it is not known who approves").hint("say it with --approved-by NAME"))
+        approver(self.args.approved_by.as_deref(), self.environment)
     }
 
     pub(super) fn known_approver(&self) -> Option<String> {
-        let name = self.args.approved_by.clone().or_else(|| self.environment.user_name.clone())?;
-        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+        self.approver_name().ok()
     }
 
     fn require_triggers(&self) -> Result<(), Failure> {
@@ -304,7 +303,7 @@ impl Forge<'_> {
 /// Says what drafting used up.
 fn used(usage: &Usage) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
-    let cost = usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let cost = usage.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
     format!("the model read {} and wrote {} tokens{cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }
 

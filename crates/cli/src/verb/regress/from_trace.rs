@@ -5,13 +5,14 @@ use karat_core::port::{FeedbackStore, TraceStore};
 use karat_core::stored::TraceFilter;
 use karat_core::text::shorten;
 use karat_forge::{TraceTurn, personal_data, trace_turns};
+use karat_store::Store;
 use serde_json::{Map, Value};
 
 use super::basis::Basis;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::trace_id::resolve_trace_id;
 
 /// How much of an answer is told in a description.
@@ -34,7 +35,7 @@ impl Basis {
         settings: &Settings,
         printer: &Printer,
     ) -> Result<Self, Failure> {
-        let trace = read(named, settings).await?;
+        let trace = with_store(open_store_to_read(settings), async |store| read(named, store).await).await?;
         let turn = trace.turn(step)?;
         if trace.rating == Some(Rating::Positive) {
             printer.warn(&format!("people find the trace {} positive: does it show a bug?", trace.id));
@@ -74,15 +75,13 @@ impl Basis {
     }
 }
 
-async fn read(named: &str, settings: &Settings) -> Result<Read, Failure> {
-    let store = open_store(settings).await?;
-    let id = resolve_trace_id(&store, named).await?;
+async fn read(named: &str, store: &Store) -> Result<Read, Failure> {
+    let id = resolve_trace_id(store, named).await?;
     let gone = || Failure::errored(format!("the trace '{id}' is not in the store any more"));
     let stored = store.trace(&id).await.map_err(store_failure)?.ok_or_else(gone)?;
     let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
     let listed = store.list_traces(&filter).await.map_err(store_failure)?;
     let feedback = store.feedback_of(&id).await.map_err(store_failure)?;
-    store.close().await;
     let document: Value = serde_json::from_str(&stored.document).unwrap_or_default();
     let turns = trace_turns(&document)
         .map_err(|why| Failure::invalid(format!("no case can be made of the trace {id}: {why}")))?;

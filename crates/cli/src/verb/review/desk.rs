@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use crossterm::event::KeyCode;
-use jiff::Timestamp;
 use karat_core::feedback::{Feedback, Rating};
 use karat_core::port::{Clock, EvalStore, FeedbackStore, TraceStore};
 use karat_core::review::{Decision, Sitting};
@@ -67,8 +66,6 @@ pub(super) struct Desk<'d> {
     told: String,
     /// Notes on traces that were not rated yet, or whose rating was taken back.
     notes: HashMap<String, String>,
-    /// When something was last said, so that what is said next is newer.
-    last_said: Option<Timestamp>,
 }
 
 impl<'d> Desk<'d> {
@@ -96,7 +93,6 @@ impl<'d> Desk<'d> {
             top: 0,
             told: String::new(),
             notes: HashMap::new(),
-            last_said: None,
         }
     }
 
@@ -141,7 +137,10 @@ impl<'d> Desk<'d> {
             let document = serde_json::from_str(&trace.document).unwrap_or_default();
             let mut verdicts: Vec<StoredExecution> = Vec::new();
             if self.show_verdicts {
-                for execution in self.store.executions_of_trace(&trace_id).await.map_err(store_failure)? {
+                let mut executions = self.store.executions_of_trace(&trace_id).await.map_err(store_failure)?;
+                // What was said of another document is no help here.
+                executions.retain(|execution| execution.trace_hash == trace.head.hash);
+                for execution in executions {
                     // By name and version: the newest is the last of its name.
                     verdicts.pop_if(|before| before.eval_id == execution.eval_id);
                     verdicts.push(execution);
@@ -316,12 +315,11 @@ impl<'d> Desk<'d> {
     }
 
     /// Stores a statement; when this returns, it is on disk.
-    fn say(&mut self, trace_id: &str, rating: Option<Rating>, note: Option<String>) -> Result<(), Failure> {
-        let now = SystemClock.now();
-        let created_at = match self.last_said {
-            Some(last) => (last + jiff::SignedDuration::from_micros(1)).max(now),
-            None => now,
-        };
+    fn say(&self, trace_id: &str, rating: Option<Rating>, note: Option<String>) -> Result<(), Failure> {
+        let all = self.runtime.block_on(self.store.feedback_of(trace_id)).map_err(store_failure)?;
+        // What was said before may be dated ahead of this clock, and would still count.
+        let before = all.iter().rev().find(|known| known.author == self.author);
+        let created_at = Feedback::time_after(before, SystemClock.now());
         let feedback = Feedback {
             trace_id: trace_id.to_owned(),
             author: self.author.clone(),
@@ -330,7 +328,6 @@ impl<'d> Desk<'d> {
             source: "review".to_owned(),
             created_at,
         };
-        self.last_said = Some(created_at);
         let stored = self.runtime.block_on(self.store.add_feedback(std::slice::from_ref(&feedback)));
         stored.map(|_| ()).map_err(store_failure)
     }

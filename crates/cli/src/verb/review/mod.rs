@@ -22,7 +22,8 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{keep_store, open_store_to_read, store_failure};
+use crate::trace_filter::nothing_meant;
 
 pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
@@ -34,14 +35,11 @@ pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printe
     let filter = args.filter.filter(SystemClock.now())?;
     let runtime = Runtime::new().map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
-    let opened = async {
-        let store = open_store(&settings).await?;
-        let sitting = sitting(args, &author, &filter, &store).await?;
-        Ok::<_, Failure>((store, sitting))
-    };
+    let opened = keep_store(open_store_to_read(&settings), async |store| sitting(args, &author, &filter, store).await);
     let (store, sitting) = runtime.block_on(interrupts.unless_asked(opened))?;
     let mut desk = Desk::new(&store, &runtime, sitting, author, args.show_verdicts, printer);
     let next = review(&mut desk, &interrupts, printer);
+    runtime.block_on(store.close());
     // The terminal is as it was before: what came of it can be told.
     let mut told = review_summary(desk.sitting()).join("\n");
     told.push('\n');
@@ -98,7 +96,7 @@ async fn nothing_to_review(
     let meant = store.count_traces(filter).await.map_err(store_failure)?;
     Ok(match (all, meant, &args.eval) {
         (0, _, _) => Failure::nothing_selected("there are no traces in the store").hint("'karat trace import FILE'"),
-        (_, 0, _) => Failure::nothing_selected("no trace is such"),
+        (_, 0, _) => nothing_meant(filter, store).await?,
         (_, _, Some(eval)) => {
             Failure::nothing_selected(format!("{author} has rated every trace that {eval} has judged"))
                 .hint(format!("'karat eval run {eval} --stored' judges what is missing"))

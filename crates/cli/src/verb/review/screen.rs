@@ -1,6 +1,6 @@
 //! The terminal as a screen, which is given back as it was, whatever happens.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use crossterm::Command;
@@ -77,7 +77,9 @@ impl<'p> Screen<'p> {
             }
             let event = match poll(GLANCE) {
                 Ok(true) => read(),
-                Ok(false) => continue,
+                // A terminal that is gone says nothing more, and would be asked for ever.
+                Ok(false) if io::stdin().is_terminal() => continue,
+                Ok(false) => return Input::Interrupted,
                 Err(error) => Err(error),
             };
             match event {

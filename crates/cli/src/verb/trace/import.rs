@@ -8,7 +8,7 @@ mod server;
 use karat_core::exit::ExitStatus;
 use karat_core::source::nearest;
 use karat_core::stored::{ImportReport, RefusalKind, RefusedPiece};
-use karat_report::import_text;
+use karat_report::{import_text, wrap};
 use karat_store::{Location, Store};
 use karat_traces::{Kind, LOOKED_FOR, Piece};
 
@@ -77,6 +77,7 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
         progress.end(printer);
     }
     let report = import.totals.into_report();
+    runtime.block_on(store.close());
     // Where nothing was done before it failed, there is nothing to report.
     if done.is_ok() || report.traces() > 0 || !report.refused.is_empty() {
         print(&report, args, printer)?;
@@ -102,7 +103,9 @@ fn conclude(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) ->
     }
     let has = |kind: RefusalKind| report.refused.iter().any(|refused| refused.kind == kind);
     if has(RefusalKind::UnknownSource) && args.format == OutputFormat::Human {
-        printer.note(&format!("looked for {LOOKED_FOR}; --from KIND names the kind"));
+        for line in wrap(&format!("looked for {LOOKED_FOR}; --from KIND names the kind"), printer.columns) {
+            printer.note(&line);
+        }
     }
     if has(RefusalKind::Unreadable) {
         return Ok(ExitStatus::Errored);

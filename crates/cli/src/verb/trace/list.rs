@@ -15,17 +15,22 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::trace_filter::nothing_meant;
 use crate::trace_id::shortest_ids;
+
+/// More than these no person reads.
+const FOR_PEOPLE: u64 = 20;
 
 pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let filter = args.filter.filter(SystemClock.now())?;
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
-    runtime.block_on(async {
-        let store = open_store(&settings).await?;
+    runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
         let total = store.count_traces(&filter).await.map_err(store_failure)?;
-        let limit = (args.limit > 0).then_some(args.limit);
+        // Programs count on getting everything.
+        let for_people = (args.format == RunFormat::Human).then_some(FOR_PEOPLE);
+        let limit = args.limit.or(for_people).filter(|limit| *limit > 0);
         let shown = TraceFilter { limit, ..filter };
         let list = TraceList { total, traces: store.list_traces(&shown).await.map_err(store_failure)? };
         let failed = |error: std::io::Error| Failure::errored(error.to_string());
@@ -41,7 +46,7 @@ pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Pri
             }
             RunFormat::Human => {
                 let ids: Vec<&str> = list.traces.iter().map(|listed| listed.head.trace_id.as_str()).collect();
-                let ids = shortest_ids(&store, &ids).await?;
+                let ids = shortest_ids(store, &ids).await?;
                 if total > 0 {
                     printer.out(&trace_list_text(&list, &ids, printer.console())).map_err(failed)?;
                 }
@@ -55,11 +60,11 @@ pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Pri
             return Ok(ExitStatus::Success);
         }
         let failure = if args.filter.is_narrow() {
-            Failure::nothing_selected("no trace is as the filters say")
+            nothing_meant(&shown, store).await?
         } else {
             Failure::nothing_selected("there are no traces in the store")
                 .hint("karat trace import FILE, or karat trace receive")
         };
         Err(failure)
-    })
+    }))
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 use karat_core::exit::ExitStatus;
 use karat_core::stored::ReceiveEvent;
 use karat_server::{Ending, Limits, TraceSink, otlp_router, serve};
-use karat_store::Location;
+use karat_store::{Location, Store};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::address::{base_url, listen, reaches_others};
 use self::sink::{Refusals, StoreSink};
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::open_store;
+use crate::store::{open_store, with_store};
 
 /// How long those who are still sending have when it is asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -57,27 +57,45 @@ async fn receive(
 ) -> Result<ExitStatus, Failure> {
     // First, so that whoever is given the address finds somebody there.
     let listener = listen(&args.listen).await?;
+    let opening = open_store(settings);
+    with_store(opening, async |store| take_in(listener, store, args, settings, interrupts, environment, printer).await)
+        .await
+}
+
+/// Puts what others send into the store, until it is asked to stop.
+async fn take_in(
+    listener: TcpListener,
+    store: &Store,
+    args: &TraceReceiveArgs,
+    settings: &Settings,
+    interrupts: &Interrupts,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
     let (told, mut events) = mpsc::channel(MOST_UNTOLD);
     let refusals = Arc::new(Refusals::default());
-    let store = open_store(settings).await?;
-    let sink: Arc<dyn TraceSink> = Arc::new(StoreSink::new(store, args.feedback, Arc::clone(&refusals), told));
+    let sink: Arc<dyn TraceSink> = Arc::new(StoreSink::new(store.clone(), args.feedback, Arc::clone(&refusals), told));
     let mut telling = Telling::new(args.format, refusals, environment, printer);
     telling.begin(&listening(&listener, settings)?)?;
     if listener.local_addr().is_ok_and(|address| reaches_others(address.ip())) {
         printer.warn("whoever reaches this machine can write to the store: nobody is asked who they are");
     }
-    let stop = interrupts.clone();
+    // Dropped once the person was told: with nobody sending, serving ends at once.
+    let (stop, stopped) = oneshot::channel::<()>();
+    let mut stop = Some(stop);
     let router = otlp_router(sink, Limits::default());
-    let serving = serve(listener, router, async move { stop.asked().await }, GRACE);
+    let until_stopped = async move {
+        stopped.await.ok();
+    };
+    let serving = serve(listener, router, until_stopped, GRACE);
     tokio::pin!(serving);
-    let mut is_stopping = false;
     let ending = loop {
         tokio::select! {
             ending = &mut serving => break ending,
             Some(event) = events.recv() => telling.tell(event)?,
-            () = interrupts.asked(), if !is_stopping => {
-                is_stopping = true;
+            () = interrupts.asked(), if stop.is_some() => {
                 telling.stopping();
+                stop = None;
             }
         }
     };

@@ -14,22 +14,21 @@ use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::trace_id::resolve_trace_id;
 
 pub(crate) fn run(args: &TraceShowArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
-    runtime.block_on(async {
-        let store = open_store(&settings).await?;
-        let id = resolve_trace_id(&store, &args.id).await?;
+    runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
+        let id = resolve_trace_id(store, &args.id).await?;
         let failed = |error: std::io::Error| Failure::errored(error.to_string());
         if args.raw {
             let raw = store.raw(&id).await.map_err(store_failure)?.unwrap_or_default();
             printer.out_bytes(&raw).map_err(failed)?;
             return Ok(ExitStatus::Success);
         }
-        let shown = read(&store, &id).await?;
+        let shown = read(store, &id).await?;
         match args.format {
             OutputFormat::Json => print_json(&shown, printer)?,
             OutputFormat::Human => {
@@ -38,7 +37,7 @@ pub(crate) fn run(args: &TraceShowArgs, environment: &Environment, printer: &Pri
             }
         }
         Ok(ExitStatus::Success)
-    })
+    }))
 }
 
 /// Reads all that is known of a trace.

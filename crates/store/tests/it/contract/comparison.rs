@@ -11,11 +11,15 @@ use crate::support::{at, document, execution, says, trace, trace_of, version};
 contract! {
     verdicts_are_counted_beside_ratings
     days_are_counted_apart
+    a_strange_day_hides_no_other
     contradictions_are_found
     only_the_newest_version_contradicts
     contradictions_are_listed_newest_first
     a_resolution_holds_for_its_verdict_and_rating
+    a_wrong_eval_is_wrong_in_its_version
+    a_resolution_holds_for_the_document_it_was_about
     versions_are_compared
+    a_verdict_of_what_a_trace_was_is_compared_no_more
     the_view_has_the_contracts_columns
 }
 
@@ -89,6 +93,19 @@ async fn days_are_counted_apart(Case { store, .. }: Case<'_>) {
     assert!(days.is_sorted_by_key(|one| one.day));
 }
 
+async fn a_strange_day_hides_no_other(Case { store, .. }: Case<'_>) {
+    store.add_version(&version("eval_x", "one")).await.expect("added");
+    let mut strange = trace("a", "x");
+    strange.head.started_at = Some("-000044-03-15T12:00:00Z".parse().expect("a time"));
+    let traces = [strange, trace("b", "x")];
+    store.put_traces(&traces, at(0)).await.expect("stored");
+    let executions = traces.each_ref().map(|trace| execution("eval_x", 1, trace, Some(true)));
+    store.put_executions(&executions).await.expect("stored");
+    let days = store.agreement_by_day("eval_x", 1).await.expect("days");
+    assert_eq!(days.iter().map(|one| one.counts.unrated).collect::<Vec<_>>(), [1]);
+    assert_eq!(store.agreement("eval_x", 1).await.expect("counts").unrated, 2);
+}
+
 async fn contradictions_are_found(Case { store, .. }: Case<'_>) {
     prepare(store, &["a", "b"]).await;
     judge(store, "eval_x", 1, "a", Some(false)).await;
@@ -150,15 +167,13 @@ async fn contradictions_are_listed_newest_first(Case { store, .. }: Case<'_>) {
     assert_eq!(open(store, of_none).await, [""; 0]);
 }
 
+fn decide(kind: ResolutionKind, seconds: i64) -> Resolution {
+    Resolution { kind, note: Some("looked twice".to_owned()), author: "ann".to_owned(), resolved_at: at(seconds) }
+}
+
 async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<'_>) {
     prepare(store, &["a"]).await;
     let all = ContradictionFilter { resolved: true, ..ContradictionFilter::default() };
-    let decide = |kind: ResolutionKind, seconds: i64| Resolution {
-        kind,
-        note: Some("looked twice".to_owned()),
-        author: "ann".to_owned(),
-        resolved_at: at(seconds),
-    };
     let dismissed = decide(ResolutionKind::Dismissed, 9);
     assert!(!store.resolve("eval_x", "a", &dismissed).await.expect("asked"), "there is nothing to resolve");
     judge(store, "eval_x", 1, "a", Some(false)).await;
@@ -168,7 +183,7 @@ async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<
     assert_eq!(open(store, all.clone()).await, ["eval_x/1 a"]);
     let found = store.contradictions(&all).await.expect("contradictions");
     assert_eq!(found[0].resolution, Some(dismissed));
-    let wrong = decide(ResolutionKind::EvalWrong, 10);
+    let wrong = decide(ResolutionKind::LabelWrong, 10);
     assert!(store.resolve("eval_x", "a", &wrong).await.expect("asked"), "somebody thinks again");
     assert_eq!(store.contradictions(&all).await.expect("contradictions")[0].resolution, Some(wrong));
     // Another version says the same: it is the same contradiction.
@@ -187,6 +202,40 @@ async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<
     assert_eq!(store.agreement("eval_x", 2).await.expect("counts").failed_positive, 1, "it still disagrees");
 }
 
+async fn a_wrong_eval_is_wrong_in_its_version(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a"]).await;
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    let wrong = decide(ResolutionKind::EvalWrong, 9);
+    assert!(store.resolve("eval_x", "a", &wrong).await.expect("asked"));
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
+    // The version that was to mend it says the same: that is news.
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    judge(store, "eval_x", 2, "a", Some(false)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
+    let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
+    assert_eq!(found[0].resolution, None);
+    // It stays so whatever people say meanwhile, until somebody decides again.
+    rate(store, "a", Rating::Neutral, 2).await;
+    rate(store, "a", Rating::Positive, 3).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
+    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::LabelWrong, 10)).await.expect("asked"));
+    store.add_version(&version("eval_x", "three")).await.expect("added");
+    judge(store, "eval_x", 3, "a", Some(false)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0], "the label is as wrong as before");
+}
+
+async fn a_resolution_holds_for_the_document_it_was_about(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a"]).await;
+    judge(store, "eval_x", 1, "a", Some(false)).await;
+    rate(store, "a", Rating::Positive, 1).await;
+    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::Dismissed, 9)).await.expect("asked"));
+    let other = trace("a", "another answer");
+    store.put_traces(std::slice::from_ref(&other), at(5)).await.expect("changed");
+    store.put_executions(&[execution("eval_x", 1, &other, Some(false))]).await.expect("stored");
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/1 a"]);
+}
+
 async fn versions_are_compared(Case { store, .. }: Case<'_>) {
     prepare(store, &["a", "b", "c"]).await;
     store.add_version(&version("eval_x", "two")).await.expect("added");
@@ -200,6 +249,37 @@ async fn versions_are_compared(Case { store, .. }: Case<'_>) {
     let seen: Vec<_> = pairs.iter().map(|pair| (pair.trace_id.as_str(), pair.before, pair.now, pair.rating)).collect();
     assert_eq!(seen, [("a", Some(true), Some(false), Some(Rating::Negative)), ("b", None, Some(true), None)]);
     assert_eq!(pairs[0].now_reason.as_deref(), Some("because it is false"));
+}
+
+async fn a_verdict_of_what_a_trace_was_is_compared_no_more(Case { store, place }: Case<'_>) {
+    prepare(store, &["a", "b"]).await;
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    for (version, id) in [(1, "a"), (2, "a"), (2, "b")] {
+        judge(store, "eval_x", version, id, Some(false)).await;
+    }
+    rate(store, "a", Rating::Positive, 1).await;
+    rate(store, "b", Rating::Positive, 1).await;
+    let view = async || place.rows("select trace_id from eval_comparison order by trace_id").await.concat();
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(view().await, [text("a"), text("b")]);
+    store.put_traces(&[trace("a", "another answer")], at(5)).await.expect("changed");
+    assert_eq!(view().await, [text("b")]);
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 b"]);
+    assert_eq!(store.agreement("eval_x", 2).await.expect("counts").executions(), 1);
+    assert_eq!(store.version_counts("eval_x").await.expect("counts").len(), 1, "version 1 said nothing that holds");
+    assert_eq!(store.verdict_pairs("eval_x", 1, 2).await.expect("pairs"), []);
+    let filter = karat_core::stored::TraceFilter::default();
+    let candidates = store.review_candidates("bob", Some("eval_x"), &filter).await.expect("candidates");
+    assert_eq!(candidates.iter().map(|one| one.trace_id.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(store.executions_of_trace("a").await.expect("executions").len(), 2, "it is still known");
+    // A rating makes no contradiction of it, and neither does a verdict that comes late.
+    rate(store, "a", Rating::Negative, 2).await;
+    judge(store, "eval_x", 2, "a", Some(true)).await;
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 b"]);
+    // The trace is again as it was when it was judged.
+    store.put_traces(&[trace("a", "x")], at(6)).await.expect("changed");
+    assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a", "eval_x/2 b"]);
+    assert_eq!(view().await, [text("a"), text("b")]);
 }
 
 async fn the_view_has_the_contracts_columns(Case { store, place }: Case<'_>) {

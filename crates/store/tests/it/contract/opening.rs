@@ -11,6 +11,7 @@ contract! {
     many_can_open_it_at_once
     a_newer_schema_is_left_alone
     a_changed_migration_is_noticed
+    another_programs_database_is_left_alone
 }
 
 async fn what_was_kept_is_there_when_opened_again(Case { store, place }: Case<'_>) {
@@ -56,4 +57,25 @@ async fn a_changed_migration_is_noticed(Case { place, .. }: Case<'_>) {
     place.execute(&change).await.expect("a change");
     let refused = Store::open(&place.location).await.expect_err("refused");
     assert!(refused.message.contains("has another schema than this karat"), "{refused}");
+}
+
+async fn another_programs_database_is_left_alone(Case { place, .. }: Case<'_>) {
+    let tables = "create table feedback (mine bigint)";
+    let migrations = "create table _sqlx_migrations (version bigint primary key, description text not null, \
+                      installed_on timestamp, success boolean not null, checksum bytea not null, \
+                      execution_time bigint not null); \
+                      insert into _sqlx_migrations values (1, 'orders', null, true, 'x', 0)";
+    for theirs in [tables, migrations] {
+        let Some(other) = crate::support::Place::new(place.kind()).await else { return };
+        if let karat_store::Location::File(path) = &other.location {
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, "").expect("an empty database");
+        }
+        other.execute(theirs).await.expect("another program");
+        let refused = Store::open(&other.location).await.expect_err("refused");
+        assert!(refused.message.ends_with("holds another program's tables"), "{refused}");
+        assert!(refused.hint.is_some());
+        other.execute("create table traces (nothing_was_made bigint)").await.expect("it is as it was");
+        other.take_away().await;
+    }
 }

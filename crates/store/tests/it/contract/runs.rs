@@ -10,6 +10,7 @@ use crate::support::{at, trace};
 contract! {
     runs_are_kept
     cases_come_with_their_traces
+    names_may_be_long_and_agents_may_share_one
 }
 
 fn run(id: &str, seconds: i64) -> StoredRun {
@@ -27,9 +28,11 @@ fn run(id: &str, seconds: i64) -> StoredRun {
     }
 }
 
-fn case(run_id: &str, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
+fn case(run_id: &str, place: u64, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
     StoredCase {
         run_id: run_id.to_owned(),
+        suite: 1,
+        place,
         eval_file: "evals/search.golden.json".to_owned(),
         tool_name: "search".to_owned(),
         tier: "golden".to_owned(),
@@ -56,9 +59,9 @@ async fn runs_are_kept(Case { store, .. }: Case<'_>) {
 async fn cases_come_with_their_traces(Case { store, .. }: Case<'_>) {
     store.put_run(&run("r-1", 1)).await.expect("stored");
     let cases = [
-        case("r-1", "gs-b", Outcome::Passed, Some("r-1:search:gs-b:1")),
-        case("r-1", "gs-a", Outcome::Failed, None),
-        case("r-1", "gs-c", Outcome::Errored, None),
+        case("r-1", 2, "gs-b", Outcome::Passed, Some("r-1:search:gs-b:1")),
+        case("r-1", 1, "gs-a", Outcome::Failed, None),
+        case("r-1", 3, "gs-c", Outcome::Errored, None),
     ];
     let traces = [trace("r-1:search:gs-b:1", "x")];
     store.put_cases(&cases[..2], &traces, at(3)).await.expect("stored");
@@ -67,6 +70,19 @@ async fn cases_come_with_their_traces(Case { store, .. }: Case<'_>) {
     assert_eq!(store.cases_of_run("r-1").await.expect("cases"), cases);
     assert_eq!(store.cases_of_run("r-2").await.expect("cases"), []);
     assert!(store.trace("r-1:search:gs-b:1").await.expect("read").is_some());
-    let refused = store.put_cases(&[case("r-1", "gs-d", Outcome::Passed, Some("nowhere"))], &[], at(6)).await;
+    let refused = store.put_cases(&[case("r-1", 4, "gs-d", Outcome::Passed, Some("nowhere"))], &[], at(6)).await;
     refused.expect_err("no such trace");
+}
+
+async fn names_may_be_long_and_agents_may_share_one(Case { store, .. }: Case<'_>) {
+    store.put_run(&run("r-1", 1)).await.expect("stored");
+    // Random letters, for an index may hold what repeats itself in fewer bytes.
+    let long: String = (0..100).map(|number: u32| karat_core::hash::long_hash(&number.to_be_bytes())).collect();
+    let one = case("r-1", 1, &long, Outcome::Passed, None);
+    let one = StoredCase { agent: long.clone(), eval_file: long.clone(), ..one };
+    // The same file, case and try of another agent that has the same name.
+    let two = StoredCase { suite: 2, outcome: Outcome::Failed, ..one.clone() };
+    let cases = [one, two];
+    store.put_cases(&cases, &[], at(3)).await.expect("stored");
+    assert_eq!(store.cases_of_run("r-1").await.expect("cases"), cases);
 }

@@ -1,18 +1,21 @@
 //! What becomes of candidates: a person adopts one, or they are written for later.
 
-use karat_core::agreement::{AdoptedCandidate, Candidate, Refinement};
+use std::path::{Path, PathBuf};
+
+use karat_core::agreement::{Candidate, Refinement};
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
 use karat_core::stored::{EvalVersion, NewVersion};
 use karat_core::text::shorten;
 use karat_report::{code_diff_text, printable, replace_file};
-use karat_store::Store;
+use karat_store::{Store, make_folder};
 use tokio::runtime::Runtime;
 
+use super::REFINED;
 use crate::args::EvalRefineArgs;
 use crate::ask::{self, NoAnswer};
 use crate::clock::SystemClock;
-use crate::environment::Environment;
+use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -25,16 +28,34 @@ const LONGEST_WHY: usize = 200;
 pub(super) fn write(refinement: &mut Refinement, args: &EvalRefineArgs, settings: &Settings) -> Result<(), Failure> {
     let folder = match &args.out {
         Some(folder) => settings.here.join(folder),
-        None => settings.root.join(".karat").join("refine").join(&refinement.eval_id),
+        None => own_folder(&refinement.eval_id, settings),
     };
-    let failed = |error: std::io::Error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&folder)));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
+    make_folder(&folder)
+        .map_err(|error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&folder))))?;
     for candidate in &mut refinement.candidates {
-        let path = folder.join(format!("candidate_{}.py", candidate.number));
-        replace_file(&path, &candidate.code).map_err(failed)?;
-        candidate.file = Some(settings.shown(&path));
+        candidate.file = Some(write_one(candidate, &folder, settings)?);
+    }
+    // Those of an earlier time would pass for candidates of today. What else a person's folder holds is theirs.
+    if args.out.is_none() {
+        let more = (refinement.candidates.len() + 1..).map(|number| folder.join(format!("candidate_{number}.py")));
+        for old in more.take_while(|old| old.exists()) {
+            std::fs::remove_file(&old)
+                .map_err(|error| Failure::errored(format!("cannot remove {}: {error}", settings.shown(&old))))?;
+        }
     }
     Ok(())
+}
+
+fn own_folder(eval_id: &str, settings: &Settings) -> PathBuf {
+    settings.root.join(".karat").join("refine").join(eval_id)
+}
+
+/// Writes a candidate, and returns where it is, as a person would name it.
+fn write_one(candidate: &Candidate, folder: &Path, settings: &Settings) -> Result<String, Failure> {
+    let path = folder.join(format!("candidate_{}.py", candidate.number));
+    let written = std::fs::create_dir_all(folder).and_then(|()| replace_file(&path, &candidate.code));
+    written.map_err(|error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&path))))?;
+    Ok(settings.shown(&path))
 }
 
 /// What a person says.
@@ -63,20 +84,18 @@ impl Decision {
 
 /// Asks a person which candidate becomes a version.
 pub(super) struct Adopting<'a> {
-    pub(super) refinement: &'a mut Refinement,
+    pub(super) refinement: &'a Refinement,
     pub(super) version: &'a EvalVersion,
     pub(super) guest_hash: &'a str,
     pub(super) store: &'a Store,
     pub(super) runtime: &'a Runtime,
+    pub(super) settings: &'a Settings,
+    /// Who is asked.
+    pub(super) approver: &'a str,
 }
 
 impl Adopting<'_> {
-    pub(super) fn ask(
-        self,
-        args: &EvalRefineArgs,
-        environment: &Environment,
-        printer: &Printer,
-    ) -> Result<ExitStatus, Failure> {
+    pub(super) fn ask(self, printer: &Printer) -> Result<ExitStatus, Failure> {
         let most = self.refinement.candidates.len();
         let numbers = if most == 1 { "1".to_owned() } else { format!("1-{most}") };
         let question = format!("Adopt which? ({numbers} adopts, d N shows the diff, q leaves)");
@@ -101,7 +120,7 @@ impl Adopting<'_> {
                 }
                 Some(Decision::Adopt(number)) if number <= most => {
                     let candidate = self.refinement.candidates[number - 1].clone();
-                    return self.adopt(&candidate, args, environment, printer);
+                    return self.adopt(&candidate, printer);
                 }
                 // Nothing is adopted by a slip of the finger.
                 _ => printer.talk(&format!("a number ({numbers}), d with a number, or q")),
@@ -109,16 +128,16 @@ impl Adopting<'_> {
         }
     }
 
-    fn adopt(
-        self,
-        candidate: &Candidate,
-        args: &EvalRefineArgs,
-        environment: &Environment,
-        printer: &Printer,
-    ) -> Result<ExitStatus, Failure> {
-        let named = args.approved_by.clone().or_else(|| environment.user_name.clone());
-        let author = named.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        let author = author.unwrap_or_else(|| "somebody".to_owned());
+    fn adopt(self, candidate: &Candidate, printer: &Printer) -> Result<ExitStatus, Failure> {
+        let versions = self.runtime.block_on(self.store.versions(&self.version.eval_id)).map_err(store_failure)?;
+        // A candidate was measured against one version, and says nothing of another.
+        if let Some(newer) = versions.last().filter(|newest| newest.version != self.version.version) {
+            let file = write_one(candidate, &own_folder(&self.version.eval_id, self.settings), self.settings)?;
+            let (name, number) = (printable(&newer.eval_id), newer.version);
+            let message = format!("version {number} of {name} was added in the meantime, so nothing was adopted");
+            return Err(Failure::errored(message)
+                .hint(format!("'karat eval refine {name}' goes on from it; the candidate is in {file}")));
+        }
         let why = shorten(&candidate.why, LONGEST_WHY);
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         let version = NewVersion {
@@ -126,19 +145,47 @@ impl Adopting<'_> {
             code: candidate.code.clone(),
             code_hash: candidate.code_hash.clone(),
             guest_hash: self.guest_hash.to_owned(),
-            note: Some(format!("refined by {}, approved by {author}{why}", self.refinement.model)),
+            note: Some(format!("{REFINED} {}, approved by {}{why}", self.refinement.model, self.approver)),
             created_at: SystemClock.now(),
         };
         let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;
         self.runtime.block_on(self.store.close());
-        let adopted = AdoptedCandidate { candidate: candidate.number, version: added.version, author };
         let name = printable(&version.eval_id).into_owned();
-        let told = format!("adopted {} as version {} of {name}\n", adopted.candidate, adopted.version);
-        self.refinement.adopted = Some(adopted);
+        let told = format!("adopted {} as version {} of {name}\n", candidate.number, added.version);
         printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
         printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
-        printer.note(&format!("its file is as it was; 'karat eval show {name}' prints the new code"));
+        self.offer_file(candidate, printer)?;
         Ok(ExitStatus::Success)
+    }
+
+    /// Offers to write the code into the function's file: otherwise adding that file again would undo the adoption.
+    fn offer_file(&self, candidate: &Candidate, printer: &Printer) -> Result<(), Failure> {
+        let files = find_functions(self.settings).map(|found| found.files).unwrap_or_default();
+        let file = files.into_iter().find_map(|file| {
+            let function = file.function.ok()?;
+            (function.name == self.version.eval_id).then_some((file.path, file.shown, function))
+        });
+        let name = printable(&self.version.eval_id);
+        let Some((path, shown, function)) = file else {
+            printer.note(&format!("'karat eval show {name}' prints the new code"));
+            return Ok(());
+        };
+        // What somebody changed since is not written over.
+        if function.code_hash == self.version.code_hash {
+            match ask::line(&format!("Write it to {shown} too? (y/N)")) {
+                Ok(line) if matches!(line.trim().to_lowercase().as_str(), "y" | "yes") => {
+                    let failed = |error| Failure::errored(format!("cannot write {shown}: {error}"));
+                    replace_file(&path, &candidate.code).map_err(failed)?;
+                    printer.talk(&format!("wrote {shown}"));
+                    return Ok(());
+                }
+                Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
+                _ => {}
+            }
+        }
+        printer
+            .note(&format!("{shown} is as it was: 'karat eval add' of it would put its code in place of this version"));
+        Ok(())
     }
 }
 

@@ -17,34 +17,41 @@ use karat_store::Store;
 
 use self::judging::Court;
 use self::rated::{Parted, RatedTrace};
-use crate::args::{EvalRefineArgs, OutputFormat};
+use crate::args::{EvalRefineArgs, HOLD_OUT, OutputFormat};
+use crate::author::approver;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::refine_model::{chosen_rewriter, make_rewriter};
 use crate::settings::Settings;
-use crate::store::open_store;
+use crate::store::{keep_store, open_store_to_read};
 use crate::stored_eval::{find_eval, version_among, versions_of};
 
 /// More is a mistake.
 const MOST_CANDIDATES: usize = 20;
 const MOST_ROUNDS: usize = 10;
 
+/// How the note of a version begins that a model wrote.
+const REFINED: &str = "refined by";
+
 pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     verify(args)?;
     let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
     // Who names no model is told so before anything is judged.
     let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
+    // So is who cannot approve anything: a model's answer costs money.
+    let approver = who_is_asked(args, environment)?;
     let runtime = runtime_that_ends()?;
-    let preparing = async {
-        let store = open_store(&settings).await?;
-        let eval = find_eval(&store, &args.name).await?;
-        let version = version_among(&versions_of(&store, &eval).await?, None)?;
-        let parted = Parted::read(&store, &eval.eval_id, args.hold_out, printer).await?;
-        Ok::<_, Failure>((store, version, parted))
-    };
-    let (store, version, parted) = runtime.block_on(preparing)?;
+    let preparing = keep_store(open_store_to_read(&settings), async |store| {
+        let eval = find_eval(store, &args.name).await?;
+        let versions = versions_of(store, &eval).await?;
+        warn_of_leaks(&versions, args.hold_out, printer);
+        let version = version_among(&versions, None)?;
+        let parted = Parted::read(store, &eval.eval_id, args.hold_out, printer).await?;
+        Ok((version, parted))
+    });
+    let (store, (version, parted)) = runtime.block_on(preparing)?;
     parted.verify(&version.eval_id)?;
     let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
     let today = super::stored::validated(&version)?;
@@ -95,28 +102,47 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     let mut refinement = refining.into_refinement(&identity);
     if refinement.candidates.is_empty() {
         show(&refinement, args.format, printer)?;
-        let failure = Failure::errored(format!("{identity} wrote no function that can be run"));
+        let failure = Failure::errored(format!("{identity} wrote no other function that can be run"));
         return Err(match problem {
             Some(problem) => failure.quote(problem),
             None => failure,
         });
     }
-    let is_asked =
-        args.format == OutputFormat::Human && environment.stdin_is_terminal && environment.stderr_is_terminal;
-    if args.out.is_some() || !is_asked {
+    if args.out.is_some() || approver.is_none() {
         adopting::write(&mut refinement, args, &settings)?;
     }
     show(&refinement, args.format, printer)?;
-    if is_asked {
-        let (version, guest_hash) = (&version, court.guest_hash());
-        let adopting =
-            adopting::Adopting { refinement: &mut refinement, version, guest_hash, store: &store, runtime: &runtime };
-        return adopting.ask(args, environment, printer);
+    if let Some(approver) = approver {
+        let (version, guest_hash, approver) = (&version, court.guest_hash(), approver.as_str());
+        let adopting = adopting::Adopting {
+            refinement: &refinement,
+            version,
+            guest_hash,
+            store: &store,
+            runtime: &runtime,
+            settings: &settings,
+            approver,
+        };
+        return adopting.ask(printer);
     }
-    if let Some(file) = refinement.candidates.first().and_then(|candidate| candidate.file.as_ref()) {
-        printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version"));
+    match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
+        Some(file) => printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version")),
+        None => printer.note("nothing was adopted, and no candidate does better than today's version"),
     }
     Ok(ExitStatus::Success)
+}
+
+/// Returns who decides what is adopted, where somebody is there.
+fn who_is_asked(args: &EvalRefineArgs, environment: &Environment) -> Result<Option<String>, Failure> {
+    let is_asked = args.format == OutputFormat::Human
+        && !args.dry_run
+        && environment.stdin_is_terminal
+        && environment.stderr_is_terminal;
+    if !is_asked && args.approved_by.is_none() {
+        return Ok(None);
+    }
+    let approver = approver(args.approved_by.as_deref(), environment)?;
+    Ok(is_asked.then_some(approver))
 }
 
 fn verify(args: &EvalRefineArgs) -> Result<(), Failure> {
@@ -130,6 +156,18 @@ fn verify(args: &EvalRefineArgs) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Says that the held-out part may not be unknown to whoever wrote today's code: a larger share holds traces out of which
+/// a model was told before.
+fn warn_of_leaks(versions: &[EvalVersion], share: f64, printer: &Printer) {
+    let is_refined = |version: &EvalVersion| version.note.as_deref().is_some_and(|note| note.starts_with(REFINED));
+    if share > HOLD_OUT && versions.iter().any(is_refined) {
+        printer.warn(
+            "a version was refined before: with a larger --hold-out than then, its model was told of traces that are \
+             held out now",
+        );
+    }
 }
 
 /// Says what is wrong with a model's code, in words that go back to it.
@@ -266,7 +304,6 @@ impl Refining<'_> {
             today,
             candidates,
             refused: self.refused,
-            adopted: None,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! The traces that people rated, in two parts.
 
+use std::collections::BTreeSet;
+
 use karat_core::agreement::PartSize;
-use karat_core::feedback::Rating;
-use karat_core::port::{FeedbackStore, TraceStore};
-use karat_core::stored::TraceFilter;
-use karat_forge::refine::is_held_out;
+use karat_core::feedback::{Rating, note_of};
+use karat_core::port::{ComparisonStore, FeedbackStore, TraceStore};
+use karat_core::stored::{Contradiction, ContradictionFilter, ResolutionKind, TraceFilter};
+use karat_forge::refine::{group_of, is_held_out};
+use karat_report::counted;
 use karat_store::Store;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -31,8 +35,10 @@ pub(super) struct Parted {
 }
 
 impl Parted {
-    /// Reads the newest traces that people together find positive or negative.
+    /// Reads the newest traces that people together find positive or negative, and whose rating nobody calls wrong.
     pub(super) async fn read(store: &Store, eval_id: &str, share: f64, printer: &Printer) -> Result<Self, Failure> {
+        let doubted = doubted(store, eval_id).await?;
+        let mut left_out = 0;
         let mut traces = Vec::new();
         for rating in [Rating::Positive, Rating::Negative] {
             let mut filter = TraceFilter { rating: Some(rating), ..TraceFilter::default() };
@@ -43,12 +49,21 @@ impl Parted {
             filter.limit = Some(MOST);
             for listed in store.list_traces(&filter).await.map_err(store_failure)? {
                 let id = listed.head.trace_id;
+                if doubted.contains(&id) {
+                    left_out += 1;
+                    continue;
+                }
                 // One that went away in the meantime is not missed.
                 if let Some(stored) = store.trace(&id).await.map_err(store_failure)? {
-                    let held_out = is_held_out(eval_id, &id, share);
+                    let document = serde_json::from_str::<Value>(&stored.document).unwrap_or_default();
+                    let held_out = is_held_out(eval_id, &group_of(&id, &document), share);
                     traces.push(RatedTrace { id, document: stored.document, rating, held_out });
                 }
             }
+        }
+        if left_out > 0 {
+            let count = counted(left_out, "rated trace");
+            printer.note(&format!("{count} left out: the contradiction is resolved as label-wrong or dismissed"));
         }
         traces.sort_by(|left, right| left.id.cmp(&right.id));
         Ok(Self { traces })
@@ -84,9 +99,20 @@ impl Parted {
     }
 }
 
-/// Returns what the newest author of a rating noted.
+/// Returns the traces whose rating somebody finds wrong or of no matter to this eval: nothing is to be learnt from it.
+async fn doubted(store: &Store, eval_id: &str) -> Result<BTreeSet<String>, Failure> {
+    let filter =
+        ContradictionFilter { eval_id: Some(eval_id.to_owned()), resolved: true, ..ContradictionFilter::default() };
+    let all = store.contradictions(&filter).await.map_err(store_failure)?;
+    let is_doubted = |contradiction: &Contradiction| {
+        let kind = contradiction.resolution.as_ref().map(|resolution| resolution.kind);
+        matches!(kind, Some(ResolutionKind::LabelWrong | ResolutionKind::Dismissed))
+    };
+    Ok(all.into_iter().filter(is_doubted).map(|contradiction| contradiction.trace_id).collect())
+}
+
+/// Returns what the newest author of a rating noted, as long as they still say so.
 pub(super) async fn note(store: &Store, trace_id: &str, rating: Rating) -> Result<Option<String>, Failure> {
     let all = store.feedback_of(trace_id).await.map_err(store_failure)?;
-    let notes = all.into_iter().rev().filter(|feedback| feedback.rating == Some(rating));
-    Ok(notes.filter_map(|feedback| feedback.note).find(|note| !note.trim().is_empty()))
+    Ok(note_of(&all, rating).map(str::to_owned))
 }

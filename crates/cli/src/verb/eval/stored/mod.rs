@@ -36,7 +36,7 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::sandbox::{open_sandbox, sandbox_failure};
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::{keep_store, open_store_to_read, store_failure};
 use crate::stored_eval::{ADD_ONE, named, version_among, versions_of};
 
 /// A version of an eval, and how much there is for it to do.
@@ -58,12 +58,9 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let preparing = async {
-        let store = open_store(&settings).await?;
-        let (traces, planned) = plan(&store, args, &filter, &settings).await?;
-        Ok::<_, Failure>((store, traces, planned))
-    };
-    let (store, traces, planned) = runtime.block_on(preparing)?;
+    let preparing =
+        keep_store(open_store_to_read(&settings), async |store| plan(store, args, &filter, &settings).await);
+    let (store, (traces, planned)) = runtime.block_on(preparing)?;
     let to_judge = planned.iter().map(|one| one.to_judge).sum();
     let sandbox = if to_judge > 0 { Some(open_sandbox(environment, printer)?) } else { None };
     let started = Instant::now();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use karat_core::hash::short_hash;
 use karat_report::replace_file;
-use karat_store::Location;
+use karat_store::{Location, make_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -76,7 +76,7 @@ impl Cursor {
         };
         let text = serde_json::to_string_pretty(&self.mark).map_err(|error| Failure::errored(error.to_string()))?;
         if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            make_folder(folder).map_err(failed)?;
         }
         replace_file(&self.path, &format!("{text}\n")).map_err(failed)
     }

@@ -76,7 +76,7 @@ impl Import<'_> {
                     self.totals.report_mut().interrupted = true;
                     return Ok(());
                 }
-                page = pages.next() => page.map_err(failure)?,
+                page = pages.next() => page.map_err(|error| failure(&error, self.totals.traces() > 0))?,
             };
             let Some(page) = page else { return Ok(()) };
             let mut last = None;
@@ -109,10 +109,13 @@ impl Import<'_> {
     }
 }
 
-fn failure(error: LangfuseError) -> Failure {
+fn failure(error: &LangfuseError, has_kept_some: bool) -> Failure {
+    let failure = Failure::errored(error.to_string());
     match error {
-        LangfuseError::Keys(_) => Failure::errored(error.to_string())
-            .hint(format!("{PUBLIC_KEY} and {SECRET_KEY} belong to one project of one server")),
-        other => Failure::errored(other.to_string()).hint("what was read is kept; the same command goes on"),
+        LangfuseError::Keys(_) => {
+            failure.hint(format!("{PUBLIC_KEY} and {SECRET_KEY} belong to one project of one server"))
+        }
+        _ if has_kept_some => failure.hint("what was read is kept; the same command goes on"),
+        _ => failure,
     }
 }

@@ -57,11 +57,20 @@ impl StoreSink {
 impl TraceSink for StoreSink {
     fn store(&self, parts: Vec<TraceParts>) -> Pending<'_, Result<Vec<RefusedTrace>, StoreError>> {
         Box::pin(async move {
-            let spans = parts.iter().map(|part| part.spans.len() as u64).sum();
-            let log_records = parts.iter().map(|part| part.logs.len() as u64).sum();
+            let sizes: Vec<(String, u64, u64)> = parts
+                .iter()
+                .map(|part| (part.trace_id.clone(), part.spans.len() as u64, part.logs.len() as u64))
+                .collect();
             let pieces = parts.into_iter().map(|part| Piece::Parts(Box::new(part))).collect();
             let ingest = Ingest::new(&self.store, &SystemClock).with_feedback(self.with_feedback);
             let taken = ingest.take(pieces).await?;
+            let (mut spans, mut log_records) = (0, 0);
+            for (trace_id, of_spans, of_logs) in &sizes {
+                if !taken.refused.iter().any(|refused| refused.trace_id == *trace_id) {
+                    spans += of_spans;
+                    log_records += of_logs;
+                }
+            }
             let refused = taken
                 .refused
                 .iter()
