@@ -3,6 +3,7 @@
 use karat_core::port::StoreError;
 use karat_core::redact::Redactor;
 use karat_store::{Location, Store};
+use percent_encoding::percent_decode_str;
 
 use crate::failure::Failure;
 use crate::settings::{Resolver, Settings};
@@ -23,7 +24,9 @@ pub(crate) fn store_location(
         if !passwords.is_empty() {
             redactor.add(text);
         }
-        passwords.iter().for_each(|password| redactor.add(password));
+        for password in &passwords {
+            redactor.add(password);
+        }
         return Ok(Location::Postgres(text.to_owned()));
     }
     // What was meant for a server must not become a file, whose name would tell the password.
@@ -65,23 +68,7 @@ fn passwords(url: &str) -> Vec<String> {
 
 /// Puts the characters in the place of `%40` and the like.
 fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let digit = |place: usize| bytes.get(place).and_then(|byte| char::from(*byte).to_digit(16));
-    let (mut out, mut place) = (Vec::with_capacity(bytes.len()), 0);
-    while let Some(byte) = bytes.get(place) {
-        let code = digit(place + 1).zip(digit(place + 2)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        match code.filter(|_| *byte == b'%') {
-            Some(code) => {
-                out.push(code);
-                place += 3;
-            }
-            None => {
-                out.push(*byte);
-                place += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Opens the store, and makes it where it is a file that is not there yet.

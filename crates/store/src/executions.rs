@@ -76,12 +76,12 @@ pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> 
 fn insert(executions: &[&StoredExecution]) -> Statement {
     let mut statement = Statement::new(format!("with n ({COLUMNS}) as (values "));
     statement.push_rows(executions.len(), 15);
-    let (state, stale) = (contradiction("n", "t.rating", "t.hash"), staleness("n", "t.hash"));
+    let (contradicted, stale) = (contradiction("n", "t.rating", "t.hash"), staleness("n", "t.hash"));
     statement.push(&format!(
         ") insert into eval_executions ({COLUMNS}, day, rating, contradiction, is_stale) \
          select n.id, n.eval_id, n.eval_version, n.trace_id, n.trace_hash, n.result, n.reason, n.execution_time_ms, \
-         n.error, n.error_kind, n.stdout, n.stderr, n.code_hash, n.guest_hash, n.executed_at, t.day, t.rating, {state}, \
-         {stale} from n join traces t on t.trace_id = n.trace_id where 1 = 1 \
+         n.error, n.error_kind, n.stdout, n.stderr, n.code_hash, n.guest_hash, n.executed_at, t.day, t.rating, \
+         {contradicted}, {stale} from n join traces t on t.trace_id = n.trace_id where 1 = 1 \
          on conflict (eval_id, eval_version, trace_id) do update set id = excluded.id, \
          trace_hash = excluded.trace_hash, result = excluded.result, reason = excluded.reason, \
          execution_time_ms = excluded.execution_time_ms, error = excluded.error, error_kind = excluded.error_kind, \
@@ -112,9 +112,9 @@ fn insert(executions: &[&StoredExecution]) -> Statement {
 /// Marks what was said of documents that these traces have no more, and clears what is said of those they have again.
 pub(crate) async fn mark_stale(transaction: &mut Transaction, traces: Vec<String>) -> Result<(), StoreError> {
     let stale = staleness("eval_executions", HASH_NOW);
-    let state = contradiction("eval_executions", "eval_executions.rating", HASH_NOW);
+    let contradicted = contradiction("eval_executions", "eval_executions.rating", HASH_NOW);
     let text = format!(
-        "update eval_executions set is_stale = {stale}, contradiction = {state} \
+        "update eval_executions set is_stale = {stale}, contradiction = {contradicted} \
          where trace_id among ? and is_stale <> {stale}"
     );
     transaction.execute(Statement::new(text).bind(traces)).await?;

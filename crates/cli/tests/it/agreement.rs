@@ -254,12 +254,12 @@ fn versions_are_compared_on_the_same_traces() {
     exit: 0
     ----- stdout -----
     eval_refund version 1 → 2
-      37 traces judged by both, 32 of them rated (where an error counts as wrong)
+      37 traces judged by both, 31 of them rated (where an error counts as wrong)
 
       version    accuracy                  errors
-      1           0.625  [0.453, 0.771]         1
-      2           0.875  [0.719, 0.950]         1
-      change     +0.250  10 better, 2 worse (p = 0.039)
+      1           0.613  [0.438, 0.763]         1
+      2           0.871  [0.711, 0.949]         1
+      change     +0.258  10 better, 2 worse (p = 0.039)
 
     1 for the worse: people agreed with the verdict before
       t-28  passed → failed, positive

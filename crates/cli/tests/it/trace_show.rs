@@ -120,7 +120,7 @@ fn a_store_without_traces_says_so() {
 #[case(&["eval", "list"])]
 #[case(&["eval", "show", "x"])]
 #[case(&["eval", "history", "x"])]
-#[case(&["eval", "agreement"])]
+#[case(&["eval", "agreement", "x"])]
 #[case(&["eval", "compare", "x"])]
 #[case(&["eval", "run", "--stored"])]
 fn a_name_that_was_mistyped_makes_no_store(#[case] verb: &[&str]) {

@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn errors_make_no_version_better() {
-        let rating = |id: usize| if id % 2 == 0 { Rating::Positive } else { Rating::Negative };
+        let rating = |id: usize| if id.is_multiple_of(2) { Rating::Positive } else { Rating::Negative };
         // All pass before. Now most break, and the few that are left are right.
         let pairs = |rated: bool| -> Vec<VerdictPair> {
             let rating_of = |id: usize| (rated || id < 17).then(|| rating(id));

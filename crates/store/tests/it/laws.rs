@@ -61,16 +61,19 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// What a trace says, and its day.
+type Said = (u8, i64);
+
 /// All that was done, kept as plainly as can be.
 #[derive(Default)]
 struct Model {
     /// What each trace says now, and on which day.
-    traces: BTreeMap<usize, (u8, i64)>,
+    traces: BTreeMap<usize, Said>,
     newest: BTreeMap<usize, (u64, u8)>,
     /// Each verdict, with what the trace said when it was judged.
-    verdicts: BTreeMap<(usize, u64, usize), (Option<bool>, (u8, i64))>,
+    verdicts: BTreeMap<(usize, u64, usize), (Option<bool>, Said)>,
     said: Vec<(usize, Feedback)>,
-    resolved: Vec<(usize, usize, (u8, i64), bool, Rating)>,
+    resolved: Vec<(usize, usize, Said, bool, Rating)>,
 }
 
 impl Model {

@@ -132,16 +132,13 @@ fn join_by_answer(tree: &Tree<'_>, groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
             continue;
         };
         let lasting = Lasting::of(tree, &group);
-        match newest.get_mut(answer).filter(|(_, known)| known.overlaps(&lasting)) {
-            Some((at, known)) => {
-                known.start = earliest(known.start, lasting.start);
-                known.end = known.end.max(lasting.end);
-                joined[*at].extend(group);
-            }
-            None => {
-                newest.insert(answer.to_owned(), (joined.len(), lasting));
-                joined.push(group);
-            }
+        if let Some((at, known)) = newest.get_mut(answer).filter(|(_, known)| known.overlaps(&lasting)) {
+            known.start = earliest(known.start, lasting.start);
+            known.end = known.end.max(lasting.end);
+            joined[*at].extend(group);
+        } else {
+            newest.insert(answer.to_owned(), (joined.len(), lasting));
+            joined.push(group);
         }
     }
     joined

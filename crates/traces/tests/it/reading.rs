@@ -36,7 +36,7 @@ const B: &str = r#"{"trace_id":"b","steps":[]}"#;
 #[case::cut_off(&format!("[{A}, {{\"trace_id\""), &["karat a", "! item 2: ends in the middle of a value: the file is cut off"])]
 #[case::other_kinds_in_one_file(
     &format!("{A}\n{{\"id\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hi\"}}]}}\n"),
-    &["karat a", "openai m"]
+    &["karat a", "openai m-f392fa9b660d"]
 )]
 #[case::lists_of_messages(
     "[{\"role\":\"user\",\"content\":\"Hi\"}]\n[{\"role\":\"user\",\"content\":\"Ho\"}]\n",

@@ -248,14 +248,15 @@ async fn a_key_has_a_length(Case { store, .. }: Case<'_>) {
 
 async fn a_day_moves_with_its_trace(Case { store, .. }: Case<'_>) {
     use karat_core::port::ComparisonStore;
-    let new = trace("a", "x");
-    put(store, std::slice::from_ref(&new)).await;
     store.add_version(&version("eval_x", "x")).await.expect("added");
-    store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");
-    let day = async || store.agreement_by_day("eval_x", 1).await.expect("days");
-    let before = day().await;
-    put(store, &[trace_of("a", &document("a", "x", -200_000))]).await;
-    let after = day().await;
+    let day_of = async |new: NewTrace| {
+        put(store, std::slice::from_ref(&new)).await;
+        assert_eq!(store.agreement_by_day("eval_x", 1).await.expect("days"), [], "not judged as it is now");
+        store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");
+        store.agreement_by_day("eval_x", 1).await.expect("days")
+    };
+    let before = day_of(trace("a", "x")).await;
+    let after = day_of(trace_of("a", &document("a", "x", -200_000))).await;
     assert_eq!((before.len(), after.len(), before[0].counts), (1, 1, after[0].counts));
     assert_eq!(before[0].day.since(after[0].day).expect("days").get_days(), 2);
 }
