@@ -10,7 +10,7 @@ mod shown;
 mod trace;
 
 pub use comparison::{
-    AgreementCounts, AgreementDay, AuthorRating, Contradiction, ContradictionFilter, Resolution, ResolutionKind,
+    AgreementCounts, AgreementDay, Contradiction, ContradictionFilter, RatingPattern, Resolution, ResolutionKind,
     ReviewCandidate, VerdictPair,
 };
 pub use eval::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, VersionCounts};

@@ -3,7 +3,8 @@
 //!     store_bench LOCATION TRACES EVALS
 //!
 //! The location is a file that is not there yet, or the URL of an empty PostgreSQL database. Each eval judges every
-//! trace; people rate all of them, half before and half afterwards. The same numbers give the same store.
+//! trace; somebody rates all of them, half before and half afterwards, and somebody else every second one. The same
+//! numbers give the same store.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -115,15 +116,21 @@ fn rating(number: usize) -> Rating {
     if number * 7 % 10 < 6 { Rating::Positive } else { Rating::Negative }
 }
 
-fn feedback(number: usize) -> Feedback {
-    Feedback {
+fn feedback(number: usize) -> Vec<Feedback> {
+    let said = Feedback {
         trace_id: trace_id(number),
         author: "ann".to_owned(),
         rating: Some(rating(number)),
         note: Some("looked at it".to_owned()),
         source: "import".to_owned(),
         created_at: start(),
+    };
+    if !number.is_multiple_of(2) {
+        return vec![said];
     }
+    // Who is undecided does not outvote anybody.
+    let rating = if number.is_multiple_of(14) { Some(Rating::Neutral) } else { said.rating };
+    vec![Feedback { author: "bob".to_owned(), rating, ..said.clone() }, said]
 }
 
 fn eval_id(eval: usize) -> String {
@@ -207,14 +214,15 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
 }
 
 async fn rate_all(store: &Store, numbers: &[usize]) -> Fallible<Value> {
-    let mut seconds = 0.0;
+    let (mut seconds, mut count) = (0.0, 0);
     for some in numbers.chunks(ROWS_AT_ONCE) {
-        let said: Vec<Feedback> = some.iter().map(|number| feedback(*number)).collect();
+        let said: Vec<Feedback> = some.iter().flat_map(|number| feedback(*number)).collect();
         let clock = Instant::now();
         store.add_feedback(&said).await?;
         seconds += clock.elapsed().as_secs_f64();
+        count += said.len();
     }
-    Ok(rate(numbers.len(), seconds))
+    Ok(rate(count, seconds))
 }
 
 /// Asks the same thing again and again and notes the middle and the longest time, in milliseconds.
@@ -248,6 +256,7 @@ async fn questions(store: &Store, traces: usize) -> Fallible<Value> {
     ask!(figures, "contradictions, how many", store.count_contradictions(&ContradictionFilter::default()).await?);
     ask!(figures, "agreement of an eval", store.agreement("eval_number_1", 1).await?);
     ask!(figures, "agreement of an eval by day", store.agreement_by_day("eval_number_1", 1).await?);
+    ask!(figures, "what several people say of the same traces", store.rating_patterns().await?);
     ask!(figures, "evals with their counts", store.evals().await?);
     let mut number = 0;
     ask!(figures, "a trace by its id", {

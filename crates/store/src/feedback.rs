@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use karat_core::feedback::{Feedback, Rating, consensus};
 use karat_core::hash::long_hash;
 use karat_core::port::{FeedbackStore, StoreError, Stored};
-use karat_core::stored::{AuthorRating, ReviewCandidate, TraceFilter};
+use karat_core::stored::{RatingPattern, ReviewCandidate, TraceFilter};
 
 use crate::Store;
 use crate::database::{Database, Transaction};
 use crate::executions::{HASH_NOW, contradiction, there};
-use crate::failure::error_with;
+use crate::failure::{error, error_with};
 use crate::filter::condition;
 use crate::row::Row;
 use crate::statement::{Statement, parts};
@@ -59,20 +59,16 @@ impl FeedbackStore for Store {
         })
     }
 
-    fn common_ratings(&self) -> Stored<'_, Vec<AuthorRating>> {
+    fn rating_patterns(&self) -> Stored<'_, Vec<RatingPattern>> {
         Box::pin(async move {
-            let text = format!(
-                "select f.trace_id, f.author, f.rating from feedback f where f.trace_id in (select trace_id \
-                 from feedback group by trace_id having min(author) <> max(author)) \
-                 and f.rating is not null and {NEWEST} order by 1, 2"
-            );
-            let rating =
-                |mut row: Row| Ok(AuthorRating { trace_id: row.text()?, author: row.text()?, rating: row.rating()? });
-            let rows = self.database.rows(Statement::new(text)).await?.into_iter().map(rating);
-            let ratings: Vec<AuthorRating> = rows.collect::<Result<_, StoreError>>()?;
-            // Where all others took theirs back, one is left alone.
-            let of_one_trace = ratings.chunk_by(|left, right| left.trace_id == right.trace_id);
-            Ok(of_one_trace.filter(|authors| authors.len() > 1).flatten().cloned().collect())
+            let statement =
+                Statement::new("select ratings, traces from rating_patterns where traces > 0 order by hash");
+            let pattern = |mut row: Row| {
+                let ratings = serde_json::from_str(&row.text()?)
+                    .map_err(|unreadable| error(format!("what people said cannot be read: {unreadable}")))?;
+                Ok(RatingPattern { ratings, traces: row.number()? })
+            };
+            self.database.rows(statement).await?.into_iter().map(pattern).collect()
         })
     }
 
@@ -117,8 +113,9 @@ async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, St
     }
     let touched: BTreeSet<String> = new.iter().map(|(one, _)| kept(&one.trace_id).into_owned()).collect();
     let touched: Vec<String> = touched.into_iter().collect();
+    let added: HashSet<&str> = new.iter().map(|(_, hash)| *hash).collect();
     for some in touched.chunks(ROWS) {
-        rate(&mut transaction, some).await?;
+        rate(&mut transaction, some, &added).await?;
     }
     transaction.commit().await?;
     Ok(is_new)
@@ -159,24 +156,42 @@ fn insert(feedback: &[(&Feedback, &str)]) -> Statement {
     statement
 }
 
-/// Brings what people say of these traces together to what they said last, and everything that depends on it.
-async fn rate(transaction: &mut Transaction, traces: &[String]) -> Result<(), StoreError> {
+/// What each author said last of a trace; nothing where they took it back.
+type Opinions = BTreeMap<String, Option<Rating>>;
+
+/// What people say of a trace.
+#[derive(Default)]
+struct Said {
+    /// Without the statements that were just added.
+    before: Opinions,
+    now: Opinions,
+    /// What the trace says that they say together.
+    rating: Option<Rating>,
+}
+
+/// Brings what people say of these traces together to what they said last, and everything that depends on it. The hashes
+/// are of the statements that were just added.
+async fn rate(transaction: &mut Transaction, traces: &[String], added: &HashSet<&str>) -> Result<(), StoreError> {
     let statement = Statement::new(
-        "select f.trace_id, f.author, f.rating, t.rating from feedback f join traces t on t.trace_id = f.trace_id \
-         where f.trace_id among ? order by f.trace_id, f.author, f.created_at, f.id",
+        "select f.trace_id, f.author, f.rating, f.hash, t.rating from feedback f join traces t \
+         on t.trace_id = f.trace_id where f.trace_id among ? order by f.trace_id, f.author, f.created_at, f.id",
     );
-    let mut newest: BTreeMap<String, BTreeMap<String, Option<Rating>>> = BTreeMap::new();
-    let mut before: BTreeMap<String, Option<Rating>> = BTreeMap::new();
+    let mut all: BTreeMap<String, Said> = BTreeMap::new();
     for mut row in transaction.rows(statement.bind(traces.to_vec())).await? {
-        let trace = row.text()?;
+        let said = all.entry(row.text()?).or_default();
+        let (author, rating) = (row.text()?, row.rating_or_null()?);
         // The last statement of an author comes last.
-        newest.entry(trace.clone()).or_default().insert(row.text()?, row.rating_or_null()?);
-        before.insert(trace, row.rating_or_null()?);
+        if !added.contains(row.text()?.as_str()) {
+            said.before.insert(author.clone(), rating);
+        }
+        said.now.insert(author, rating);
+        said.rating = row.rating_or_null()?;
     }
+    count_patterns(transaction, all.values()).await?;
     let mut changed: BTreeMap<Option<Rating>, Vec<String>> = BTreeMap::new();
-    for (trace, authors) in newest {
-        let rating = consensus(authors.into_values().flatten());
-        if before.get(&trace) != Some(&rating) {
+    for (trace, said) in all {
+        let rating = consensus(said.now.into_values().flatten());
+        if said.rating != rating {
             changed.entry(rating).or_default().push(trace);
         }
     }
@@ -190,6 +205,42 @@ async fn rate(transaction: &mut Transaction, traces: &[String]) -> Result<(), St
         transaction.execute(Statement::new(text).bind(name).bind(traces)).await?;
     }
     Ok(())
+}
+
+/// Brings the numbers of traces of which people say the same to what they say now.
+async fn count_patterns(transaction: &mut Transaction, traces: impl Iterator<Item = &Said>) -> Result<(), StoreError> {
+    let mut changes: BTreeMap<String, i64> = BTreeMap::new();
+    for said in traces {
+        for (opinions, change) in [(&said.before, -1), (&said.now, 1)] {
+            if let Some(pattern) = pattern(opinions) {
+                *changes.entry(pattern).or_default() += change;
+            }
+        }
+    }
+    changes.retain(|_, change| *change != 0);
+    let changes: Vec<(String, i64)> = changes.into_iter().collect();
+    for some in parts(&changes, ROWS) {
+        let mut statement = Statement::new("insert into rating_patterns (hash, ratings, traces) values ");
+        statement.push_rows(some.len(), 3);
+        statement.push(" on conflict (hash) do update set traces = rating_patterns.traces + excluded.traces");
+        for (pattern, change) in some {
+            statement.add(long_hash(pattern.as_bytes()));
+            statement.add(pattern);
+            statement.add(*change);
+        }
+        transaction.execute(statement).await?;
+    }
+    Ok(())
+}
+
+/// Writes down who says what, where it is several people.
+fn pattern(opinions: &Opinions) -> Option<String> {
+    let ratings: BTreeMap<&str, Rating> =
+        opinions.iter().filter_map(|(author, rating)| Some((author.as_str(), (*rating)?))).collect();
+    if ratings.len() < 2 {
+        return None;
+    }
+    serde_json::to_string(&ratings).ok()
 }
 
 fn read(mut row: Row) -> Result<Feedback, StoreError> {

@@ -15,7 +15,7 @@ pub(crate) const NOTES: &str = "_sqlx_migrations";
 /// Asks a database for the migrations that it has, as `Applied`.
 pub(crate) const APPLIED: &str = "select version, description, checksum from _sqlx_migrations where success";
 /// What the migrations make: where one of these is there before them, it is somebody else's.
-const OURS: [&str; 12] = [
+const OURS: [&str; 13] = [
     "contradiction_resolutions",
     "eval_comparison",
     "eval_counts",
@@ -23,6 +23,7 @@ const OURS: [&str; 12] = [
     "eval_versions",
     "evals",
     "feedback",
+    "rating_patterns",
     "run_cases",
     "runs",
     "trace_payloads",

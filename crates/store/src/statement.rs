@@ -178,6 +178,12 @@ impl From<Option<u64>> for Value {
     }
 }
 
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Value::Number(Some(value))
+    }
+}
+
 impl From<bool> for Value {
     fn from(value: bool) -> Self {
         Some(value).into()

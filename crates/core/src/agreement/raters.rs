@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::estimate::{Estimate, number};
 use super::kappa::cohen_kappa;
 use crate::feedback::Rating;
-use crate::stored::AuthorRating;
+use crate::stored::RatingPattern;
 
 /// How many kinds of ratings there are.
 const KINDS: usize = Rating::ALL.len();
@@ -39,29 +39,27 @@ pub struct Rater {
 }
 
 impl RaterAgreement {
-    /// Compares the newest ratings of each author for each trace; none where no trace has several.
-    pub fn of(ratings: &[AuthorRating]) -> Option<Self> {
-        let mut traces: BTreeMap<&str, BTreeMap<&str, Rating>> = BTreeMap::new();
-        for rating in ratings {
-            traces.entry(&rating.trace_id).or_default().insert(&rating.author, rating.rating);
-        }
-        traces.retain(|_, ratings| ratings.len() > 1);
-        if traces.is_empty() {
-            return None;
-        }
+    /// Compares what people say of the same traces; none where no trace has several ratings.
+    pub fn of(patterns: &[RatingPattern]) -> Option<Self> {
+        let (mut common_traces, mut unanimous) = (0, 0);
         let mut authors: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut units = Vec::with_capacity(traces.len());
-        for ratings in traces.values() {
+        let mut units = Vec::with_capacity(patterns.len());
+        for RatingPattern { ratings, traces } in patterns.iter().filter(|pattern| pattern.ratings.len() > 1) {
             let mut unit = [0; KINDS];
             for (author, rating) in ratings {
-                *authors.entry(author).or_default() += 1;
+                *authors.entry(author).or_default() += traces;
                 unit[place(*rating)] += 1;
             }
-            units.push(unit);
+            common_traces += traces;
+            if unit.iter().filter(|count| **count > 0).count() == 1 {
+                unanimous += traces;
+            }
+            units.push((unit, *traces));
         }
-        let unanimous = units.iter().filter(|unit| unit.iter().filter(|count| **count > 0).count() == 1).count() as u64;
-        let common_traces = units.len() as u64;
-        let kappa = if authors.len() == 2 { kappa_of_two(&traces) } else { None };
+        if common_traces == 0 {
+            return None;
+        }
+        let kappa = if authors.len() == 2 { kappa_of_two(patterns) } else { None };
         let rater = |(author, common_traces): (&str, u64)| Rater { author: author.to_owned(), common_traces };
         Some(Self {
             raters: authors.into_iter().map(rater).collect(),
@@ -69,7 +67,7 @@ impl RaterAgreement {
             unanimous,
             observed: Estimate::share(unanimous, common_traces),
             kappa,
-            alpha: krippendorff_alpha(&units),
+            alpha: krippendorff_alpha(units),
         })
     }
 }
@@ -83,13 +81,13 @@ fn place(rating: Rating) -> usize {
     }
 }
 
-fn kappa_of_two(traces: &BTreeMap<&str, BTreeMap<&str, Rating>>) -> Option<Estimate> {
+fn kappa_of_two(patterns: &[RatingPattern]) -> Option<Estimate> {
     let mut table = [[0; KINDS]; KINDS];
-    for ratings in traces.values() {
+    for pattern in patterns.iter().filter(|pattern| pattern.ratings.len() > 1) {
         // Each of the two rated each common trace; the first is always the same one, since names are sorted.
-        let mut places = ratings.values().map(|rating| place(*rating));
+        let mut places = pattern.ratings.values().map(|rating| place(*rating));
         let (first, second) = places.next().zip(places.next())?;
-        table[first][second] += 1;
+        table[first][second] += pattern.traces;
     }
     cohen_kappa(&table)
 }
@@ -97,16 +95,15 @@ fn kappa_of_two(traces: &BTreeMap<&str, BTreeMap<&str, Rating>>) -> Option<Estim
 /// A standard error that is smaller is rounding.
 const LEAST_ERROR: f64 = 1e-9;
 
-/// Returns Krippendorff's alpha for nominal data. A unit says how often it was given each value; what fewer than two
-/// rated says nothing. None where all values are the same, or there are none.
+/// Returns Krippendorff's alpha for nominal data. A unit says how often it was given each value, and comes with how many
+/// there are of it; what fewer than two rated says nothing. None where all values are the same, or there are none.
 ///
 /// The interval is by the jackknife: how much alpha moves when one unit is left out. Where that leaves nothing to
 /// measure, and where it moves nothing, as where all agree, the interval is everything: it says nothing of how sure it is.
-pub fn krippendorff_alpha<const K: usize>(units: &[[u64; K]]) -> Option<Estimate> {
-    // Few patterns stand for many units.
+pub fn krippendorff_alpha<const K: usize>(units: impl IntoIterator<Item = ([u64; K], u64)>) -> Option<Estimate> {
     let mut patterns: BTreeMap<[u64; K], u64> = BTreeMap::new();
-    for unit in units.iter().filter(|unit| unit.iter().sum::<u64>() > 1) {
-        *patterns.entry(*unit).or_default() += 1;
+    for (unit, count) in units.into_iter().filter(|(unit, count)| unit.iter().sum::<u64>() > 1 && *count > 0) {
+        *patterns.entry(unit).or_default() += count;
     }
     let mut pairs = Pairs::default();
     for (unit, count) in &patterns {
@@ -195,30 +192,35 @@ mod tests {
     #[case(&["001132224330", "101112224333"], 0.692)]
     #[case(&["123321412...", "1233224125.3", ".3332342251.", "12332441251."], 0.743)]
     fn published_examples(#[case] observers: &[&str], #[case] expected: f64) {
-        let alpha = krippendorff_alpha(&units(observers)).expect("values that differ");
+        let alpha = alpha(&units(observers)).expect("values that differ");
         assert!((alpha.value - expected).abs() < 6e-4, "{alpha:?} is not {expected}");
         assert!(alpha.low < alpha.value && alpha.value < alpha.high, "{alpha:?}");
     }
 
     #[test]
     fn what_cannot_be_measured_has_no_alpha() {
-        assert_eq!(krippendorff_alpha::<3>(&[]), None);
-        assert_eq!(krippendorff_alpha(&[[1, 0, 0], [0, 1, 0]]), None);
-        assert_eq!(krippendorff_alpha(&[[2, 0, 0], [3, 0, 0]]), None);
+        assert_eq!(alpha::<3>(&[]), None);
+        assert_eq!(alpha(&[[1, 0, 0], [0, 1, 0]]), None);
+        assert_eq!(alpha(&[[2, 0, 0], [3, 0, 0]]), None);
         // All agree, and so they do without any of them.
-        let all_agree = krippendorff_alpha(&[[2, 0, 0], [2, 0, 0], [0, 2, 0], [0, 2, 0]]);
+        let all_agree = alpha(&[[2, 0, 0], [2, 0, 0], [0, 2, 0], [0, 2, 0]]);
         assert_eq!(all_agree, Some(Estimate { value: 1.0, low: -1.0, high: 1.0 }));
         // Without its only unit nothing is left.
-        assert_eq!(krippendorff_alpha(&[[1, 1, 0]]), Some(Estimate { value: 0.0, low: -1.0, high: 1.0 }));
+        assert_eq!(alpha(&[[1, 1, 0]]), Some(Estimate { value: 0.0, low: -1.0, high: 1.0 }));
     }
 
-    fn ratings(list: &[(&str, &str, Rating)]) -> Vec<AuthorRating> {
-        let rating = |(trace_id, author, rating): &(&str, &str, Rating)| AuthorRating {
-            trace_id: (*trace_id).to_owned(),
-            author: (*author).to_owned(),
-            rating: *rating,
-        };
-        list.iter().map(rating).collect()
+    /// Gathers who says what of which trace.
+    fn patterns(list: &[(&str, &str, Rating)]) -> Vec<RatingPattern> {
+        let mut traces: BTreeMap<&str, BTreeMap<String, Rating>> = BTreeMap::new();
+        for (trace, author, rating) in list {
+            traces.entry(trace).or_default().insert((*author).to_owned(), *rating);
+        }
+        traces.into_values().map(|ratings| RatingPattern { ratings, traces: 1 }).collect()
+    }
+
+    /// Counts each unit once.
+    fn alpha<const K: usize>(units: &[[u64; K]]) -> Option<Estimate> {
+        krippendorff_alpha(units.iter().map(|unit| (*unit, 1)))
     }
 
     #[test]
@@ -233,31 +235,31 @@ mod tests {
             ("3", "bob", Negative),
             ("4", "cyd", Positive),
         ];
-        let agreement = RaterAgreement::of(&ratings(&list)).expect("common traces");
+        let agreement = RaterAgreement::of(&patterns(&list)).expect("common traces");
         let named = |author: &str| Rater { author: author.to_owned(), common_traces: 3 };
         assert_eq!(agreement.raters, [named("ada"), named("bob")]);
         assert_eq!((agreement.common_traces, agreement.unanimous), (3, 2));
         assert_eq!(agreement.kappa, cohen_kappa(&[[1, 0, 0], [0, 1, 1], [0, 0, 0]]));
         assert!(agreement.alpha.is_some());
-        assert_eq!(RaterAgreement::of(&ratings(&list[6..])), None);
+        assert_eq!(RaterAgreement::of(&patterns(&list[6..])), None);
         let third = [list.as_slice(), &[("1", "cyd", Positive)]].concat();
-        let agreement = RaterAgreement::of(&ratings(&third)).expect("common traces");
+        let agreement = RaterAgreement::of(&patterns(&third)).expect("common traces");
         assert_eq!((agreement.raters.len(), agreement.kappa), (3, None));
     }
 
     proptest! {
         #[test]
         fn alpha_is_at_most_one_and_knows_no_order(mut units in prop::collection::vec(prop::array::uniform3(0_u64..5), 1..40)) {
-            let alpha = krippendorff_alpha(&units);
-            if let Some(alpha) = alpha {
+            let measured = alpha(&units);
+            if let Some(alpha) = measured {
                 prop_assert!(alpha.value <= 1.0 + 1e-12 && alpha.value >= -1.0, "{alpha:?}");
                 prop_assert!(-1.0 <= alpha.low && alpha.low <= alpha.high && alpha.high <= 1.0, "{alpha:?}");
             }
             units.reverse();
-            prop_assert_eq!(krippendorff_alpha(&units), alpha);
+            prop_assert_eq!(alpha(&units), measured);
             // What one alone rated changes nothing.
             units.push([0, 1, 0]);
-            prop_assert_eq!(krippendorff_alpha(&units), alpha);
+            prop_assert_eq!(alpha(&units), measured);
         }
     }
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::Pending;
 use crate::feedback::Feedback;
 use crate::stored::{
-    AddedVersion, AgreementCounts, AgreementDay, AuthorRating, Contradiction, ContradictionFilter, EvalSummary,
-    EvalVersion, NewTrace, NewVersion, Put, Resolution, ReviewCandidate, StoredCase, StoredExecution, StoredRun,
+    AddedVersion, AgreementCounts, AgreementDay, Contradiction, ContradictionFilter, EvalSummary, EvalVersion,
+    NewTrace, NewVersion, Put, RatingPattern, Resolution, ReviewCandidate, StoredCase, StoredExecution, StoredRun,
     StoredTrace, TraceFilter, TraceListed, VerdictPair, VersionCounts,
 };
 
@@ -114,9 +114,9 @@ pub trait FeedbackStore: Send + Sync {
         limit: Option<u64>,
     ) -> Stored<'s, Vec<Feedback>>;
 
-    /// Returns each author's newest rating of each trace that several people rated, by trace and author. What was taken
-    /// back is none.
-    fn common_ratings(&self) -> Stored<'_, Vec<AuthorRating>>;
+    /// Returns what people say of traces that several rated: who says what, and of how many traces, in a fixed order.
+    /// The newest of each author counts, and what was taken back is nothing.
+    fn rating_patterns(&self) -> Stored<'_, Vec<RatingPattern>>;
 
     /// Returns traces that this author has not rated, with what the newest versions of evals say of them, by id. Where an
     /// eval is named, only what it says counts, and only traces that it has judged are returned.

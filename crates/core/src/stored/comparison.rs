@@ -1,5 +1,7 @@
 //! Verdicts beside what people said.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -133,12 +135,12 @@ pub struct VerdictPair {
     pub rating: Option<Rating>,
 }
 
-/// The newest rating of one author for one trace.
+/// What each of several people says now of a trace, and how many traces they say just that of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthorRating {
-    pub trace_id: String,
-    pub author: String,
-    pub rating: Rating,
+pub struct RatingPattern {
+    /// By author; at least two.
+    pub ratings: BTreeMap<String, Rating>,
+    pub traces: u64,
 }
 
 /// A trace that somebody could look at, and what evals say of it.

@@ -247,7 +247,7 @@ mod tests {
     use insta::assert_snapshot;
     use karat_core::agreement::Thresholds;
     use karat_core::feedback::Rating;
-    use karat_core::stored::{AgreementCounts, AgreementDay, AuthorRating};
+    use karat_core::stored::{AgreementCounts, AgreementDay, RatingPattern};
 
     use super::*;
     use crate::style::{Palette, Symbols};
@@ -274,8 +274,9 @@ mod tests {
         VersionAgreement::new(number, "2026-11-16T12:00:00Z".parse().expect("a time"), counts(cells))
     }
 
-    fn rating(trace: usize, author: &str, rating: Rating) -> AuthorRating {
-        AuthorRating { trace_id: trace.to_string(), author: author.to_owned(), rating }
+    /// What Ada and Bob say of so many traces.
+    fn pattern(ada: Rating, bob: Rating, traces: u64) -> RatingPattern {
+        RatingPattern { ratings: [("ada".to_owned(), ada), ("bob".to_owned(), bob)].into(), traces }
     }
 
     fn report() -> AgreementReport {
@@ -288,13 +289,12 @@ mod tests {
         let first = EvalAgreement::new("eval_books_a_flight", 2, versions, Trend::of(&days), &thresholds);
         let few = vec![version(1, [3, 0, 1, 4, 0, 190, 0])];
         let second = EvalAgreement::new("eval_is_polite", 1, few, Trend::default(), &thresholds);
-        let mut ratings: Vec<AuthorRating> = (0..20)
-            .map(|trace| rating(trace, "ada", if trace < 9 { Rating::Positive } else { Rating::Negative }))
-            .collect();
-        ratings.extend(
-            (0..20).map(|trace| rating(trace, "bob", if trace < 11 { Rating::Positive } else { Rating::Negative })),
-        );
-        AgreementReport::new(first.into_iter().chain(second).collect(), RaterAgreement::of(&ratings), thresholds)
+        let patterns = [
+            pattern(Rating::Positive, Rating::Positive, 9),
+            pattern(Rating::Negative, Rating::Positive, 2),
+            pattern(Rating::Negative, Rating::Negative, 9),
+        ];
+        AgreementReport::new(first.into_iter().chain(second).collect(), RaterAgreement::of(&patterns), thresholds)
     }
 
     #[test]

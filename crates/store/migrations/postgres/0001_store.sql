@@ -131,6 +131,14 @@ create table feedback (
 create index feedback_of_trace on feedback (trace_id, author, created_at, id);
 create index feedback_newest on feedback (created_at desc, id desc);
 
+-- What people say of the traces that several of them rated: who says what as JSON, and of how many traces. Kept beside the
+-- feedback that it comes from. Names may be longer than what an index can hold: the key is a hash.
+create table rating_patterns (
+    hash text collate "C" primary key,
+    ratings text not null,
+    traces bigint not null
+);
+
 create table contradiction_resolutions (
     id bigint generated always as identity primary key,
     eval_id text collate "C" not null,

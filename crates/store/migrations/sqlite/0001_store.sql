@@ -198,6 +198,14 @@ begin
     select raise(abort, 'what somebody said is never deleted');
 end;
 
+-- What people say of the traces that several of them rated: who says what as JSON, and of how many traces. Kept beside the
+-- feedback that it comes from. Names may be longer than what an index can hold: the key is a hash.
+create table rating_patterns (
+    hash text primary key not null,
+    ratings text not null,
+    traces integer not null
+) strict;
+
 create table contradiction_resolutions (
     id integer primary key,
     eval_id text not null,

@@ -77,7 +77,8 @@ struct Model {
 }
 
 impl Model {
-    fn rating(&self, trace: usize) -> Option<Rating> {
+    /// Returns what each author says of a trace now.
+    fn opinions(&self, trace: usize) -> BTreeMap<String, Rating> {
         let mut newest: BTreeMap<&str, &Feedback> = BTreeMap::new();
         for (_, one) in self.said.iter().filter(|(about, _)| *about == trace) {
             let before = newest.entry(&one.author).or_insert(one);
@@ -85,7 +86,20 @@ impl Model {
                 *before = one;
             }
         }
-        consensus(newest.values().filter_map(|one| one.rating))
+        newest.into_iter().filter_map(|(author, one)| Some((author.to_owned(), one.rating?))).collect()
+    }
+
+    fn rating(&self, trace: usize) -> Option<Rating> {
+        consensus(self.opinions(trace).into_values())
+    }
+
+    /// Counts the traces of which several people say the same.
+    fn patterns(&self) -> BTreeMap<Vec<(String, Rating)>, u64> {
+        let mut counts = BTreeMap::new();
+        for opinions in self.traces.keys().map(|trace| self.opinions(*trace)).filter(|opinions| opinions.len() > 1) {
+            *counts.entry(opinions.into_iter().collect()).or_default() += 1;
+        }
+        counts
     }
 
     /// Returns what a version says of the traces as they are now.
@@ -200,6 +214,9 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
 }
 
 async fn compare(store: &Store, place: &Place, model: &Model) {
+    let patterns = store.rating_patterns().await.expect("patterns").into_iter();
+    let patterns: BTreeMap<_, u64> = patterns.map(|one| (one.ratings.into_iter().collect(), one.traces)).collect();
+    assert_eq!(patterns, model.patterns());
     let first: Date = "2026-09-21".parse().expect("a day");
     for (eval, (newest, _)) in &model.newest {
         for version in 1..=*newest {

@@ -67,8 +67,8 @@ async fn measure(args: &EvalAgreementArgs, store: &Store, settings: &Settings) -
     for eval in evals {
         measured.extend(measure_eval(store, &eval, args.version, &settings.agreement).await?);
     }
-    let ratings = store.common_ratings().await.map_err(store_failure)?;
-    Ok(AgreementReport::new(measured, RaterAgreement::of(&ratings), settings.agreement))
+    let patterns = store.rating_patterns().await.map_err(store_failure)?;
+    Ok(AgreementReport::new(measured, RaterAgreement::of(&patterns), settings.agreement))
 }
 
 async fn measure_eval(

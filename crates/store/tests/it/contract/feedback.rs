@@ -2,7 +2,7 @@
 
 use karat_core::feedback::{Feedback, Rating};
 use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{AuthorRating, TraceFilter};
+use karat_core::stored::{RatingPattern, TraceFilter};
 use karat_store::Store;
 
 use super::{Case, contract};
@@ -76,12 +76,9 @@ async fn the_newest_of_each_author_counts(Case { store, .. }: Case<'_>) {
     // At the same time: what was heard last.
     add(store, &[says("bob", "a", Rating::Positive, 4)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Positive));
-    let expected = [("ann", Rating::Neutral), ("bob", Rating::Positive)].map(|(author, rating)| AuthorRating {
-        trace_id: "a".to_owned(),
-        author: author.to_owned(),
-        rating,
-    });
-    assert_eq!(store.common_ratings().await.expect("ratings"), expected, "nobody else rated b");
+    let ratings = [("ann".to_owned(), Rating::Neutral), ("bob".to_owned(), Rating::Positive)].into();
+    let expected = [RatingPattern { ratings, traces: 1 }];
+    assert_eq!(store.rating_patterns().await.expect("ratings"), expected, "nobody else rated b");
     assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 5, "nothing is forgotten");
 }
 
@@ -179,7 +176,7 @@ async fn what_is_taken_back_counts_no_more(Case { store, place }: Case<'_>) {
     // What others say stays.
     add(store, &[says("bob", "a", Rating::Negative, 1)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Negative));
-    assert_eq!(store.common_ratings().await.expect("ratings"), [], "one is left");
+    assert_eq!(store.rating_patterns().await.expect("ratings"), [], "one is left");
     add(store, &[says("ann", "a", Rating::Negative, 3)]).await;
-    assert_eq!(store.common_ratings().await.expect("ratings").len(), 2);
+    assert_eq!(store.rating_patterns().await.expect("ratings").len(), 1);
 }
