@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use karat_core::port::StoreError;
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, SqlitePool};
 
 use crate::database::Database;
 use crate::failure::{error, error_with, failed, is_busy, sqlite_code};
@@ -32,14 +33,15 @@ pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
     }
     make_folder_of(path)?;
     let options = options(path);
-    let mut connection = connect(&options, &label).await?;
-    if !is_current(&mut connection, &label).await? {
-        migrate(&mut connection, &label).await?;
-    }
-    connection.close().await.map_err(failed)?;
     let pool = || SqlitePoolOptions::new().acquire_timeout(PATIENCE).idle_timeout(None).max_lifetime(None);
     let writer = pool().max_connections(1).connect_lazy_with(options.clone());
     let readers = pool().max_connections(READERS).connect_lazy_with(options.pragma("query_only", "on"));
+    // The connection that writes later: closing the last one and opening another costs the disk's time.
+    let mut connection = connect(&writer, &label).await?;
+    if !is_current(&mut connection, &label).await? {
+        migrate(&mut connection, &label).await?;
+    }
+    drop(connection);
     Ok(Database::sqlite(writer, readers, &label))
 }
 
@@ -69,10 +71,10 @@ fn make_folder_of(path: &Path) -> Result<(), StoreError> {
 
 /// Connects. Two programs that make the same file at once get in each other's way without waiting, since a change of the
 /// journal is not waited for: so it is tried again.
-async fn connect(options: &SqliteConnectOptions, label: &str) -> Result<SqliteConnection, StoreError> {
+async fn connect(pool: &SqlitePool, label: &str) -> Result<PoolConnection<Sqlite>, StoreError> {
     let mut waited = Duration::ZERO;
     loop {
-        match options.connect().await {
+        match pool.acquire().await {
             Ok(connection) => return Ok(connection),
             Err(cause) if is_busy(&cause) && waited < PATIENCE => {
                 tokio::time::sleep(PAUSE).await;
@@ -122,7 +124,6 @@ async fn migrate(connection: &mut SqliteConnection, label: &str) -> Result<(), S
 mod tests {
     use karat_core::port::{StoreError, TraceStore};
     use karat_core::stored::{Expected, NewTrace, TraceHead};
-    use sqlx::SqlitePool;
 
     use super::*;
     use crate::{Location, Store};
