@@ -35,7 +35,13 @@ const LONGEST_ID: usize = 200;
 /// A run that is being kept.
 pub(crate) struct KeptRun {
     words: UnboundedSender<Word>,
-    writing: JoinHandle<Result<(), StoreError>>,
+    writing: JoinHandle<Result<Vec<Unkept>, StoreError>>,
+}
+
+/// A try whose trace the store did not take.
+pub(crate) struct Unkept {
+    pub(crate) case_id: String,
+    pub(crate) error: StoreError,
 }
 
 /// What the writer is told.
@@ -60,8 +66,8 @@ impl KeptRun {
         Box::new(Telling(self.words.clone()))
     }
 
-    /// Waits until all is in the store.
-    pub(crate) async fn end(self) -> Result<(), StoreError> {
+    /// Waits until all is in the store, and returns which traces are not.
+    pub(crate) async fn end(self) -> Result<Vec<Unkept>, StoreError> {
         drop(self.words);
         let broken = |error| StoreError { message: format!("the run was not kept: {error}"), hint: None };
         self.writing.await.map_err(broken)?
@@ -88,13 +94,18 @@ impl Reporter for Telling {
     }
 }
 
-async fn write(store: Store, book: Book, heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
+async fn write(store: Store, book: Book, heard: UnboundedReceiver<Word>) -> Result<Vec<Unkept>, StoreError> {
     let written = write_down(&store, book, heard).await;
     store.close().await;
     written
 }
 
-async fn write_down(store: &Store, mut book: Book, mut heard: UnboundedReceiver<Word>) -> Result<(), StoreError> {
+async fn write_down(
+    store: &Store,
+    mut book: Book,
+    mut heard: UnboundedReceiver<Word>,
+) -> Result<Vec<Unkept>, StoreError> {
+    let mut unkept = Vec::new();
     let mut is_over = false;
     while !is_over {
         let mut cases = Vec::new();
@@ -121,11 +132,33 @@ async fn write_down(store: &Store, mut book: Book, mut heard: UnboundedReceiver<
         }
         if !cases.is_empty() {
             let (cases, traces) = book.tries(&cases);
-            store.put_cases(&cases, &traces, SystemClock.now()).await?;
+            if store.put_cases(&cases, &traces, SystemClock.now()).await.is_err() {
+                put_one_by_one(store, cases, &traces, &mut unkept).await?;
+            }
         }
     }
     if book.run.ended_at.is_some() {
         store.put_run(&book.run).await?;
+    }
+    Ok(unkept)
+}
+
+/// Puts tries in by themselves, so that a trace that cannot be kept costs no other. Its try is kept without it; where not
+/// even that is taken, it is the store that takes nothing.
+async fn put_one_by_one(
+    store: &Store,
+    cases: Vec<StoredCase>,
+    traces: &[NewTrace],
+    unkept: &mut Vec<Unkept>,
+) -> Result<(), StoreError> {
+    for mut case in cases {
+        let trace = traces.iter().find(|trace| Some(&trace.head.trace_id) == case.trace_id.as_ref());
+        let put =
+            store.put_cases(std::slice::from_ref(&case), trace.map_or(&[], std::slice::from_ref), SystemClock.now());
+        let Err(error) = put.await else { continue };
+        case.trace_id = None;
+        store.put_cases(std::slice::from_ref(&case), &[], SystemClock.now()).await.map_err(|_| error.clone())?;
+        unkept.push(Unkept { case_id: case.case_id, error });
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use karat_core::port::StoreError;
 use karat_core::redact::Redactor;
 use karat_store::{Location, Store};
-use percent_encoding::percent_decode_str;
 
 use crate::failure::Failure;
 use crate::settings::{Resolver, Settings};
@@ -20,13 +19,7 @@ pub(crate) fn store_location(
 ) -> Result<Location, Failure> {
     let text = flag.or(key).unwrap_or(DEFAULT);
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        let passwords = passwords(text);
-        if !passwords.is_empty() {
-            redactor.add(text);
-        }
-        for password in &passwords {
-            redactor.add(password);
-        }
+        redactor.learn_database(text);
         return Ok(Location::Postgres(text.to_owned()));
     }
     // What was meant for a server must not become a file, whose name would tell the password.
@@ -44,31 +37,6 @@ pub(crate) fn store_location(
     }
     let path = resolver.path(flag.map(std::path::Path::new), key, DEFAULT).path;
     Ok(Location::File(path))
-}
-
-/// Returns the passwords of a URL, as they are written there and as they are meant: a server may tell of either.
-fn passwords(url: &str) -> Vec<String> {
-    let Some((_, rest)) = url.split_once("://") else {
-        return Vec::new();
-    };
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let user = place.split('/').next().and_then(|place| place.rsplit_once('@'));
-    let of_user = user.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
-    let pairs = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
-    let of_query = pairs.filter(|(key, _)| matches!(*key, "password" | "sslpassword"));
-    // A plus sign is a space in a query only.
-    let of_query = of_query.flat_map(|(_, value)| [value.to_owned(), value.replace('+', " ")]);
-    let written: Vec<String> = of_user.into_iter().chain(of_query).filter(|password| !password.is_empty()).collect();
-    let mut all: Vec<String> = written.iter().map(|password| decoded(password)).collect();
-    all.extend(written);
-    all.sort();
-    all.dedup();
-    all
-}
-
-/// Puts the characters in the place of `%40` and the like.
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Opens the store, and makes it where it is a file that is not there yet.
@@ -121,25 +89,5 @@ pub(crate) fn store_failure(error: StoreError) -> Failure {
     match error.hint {
         Some(hint) => failure.hint(hint),
         None => failure,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case("postgres://karat:hunter2@localhost/db", &["hunter2"])]
-    #[case("postgres://karat@localhost/db", &[])]
-    #[case("postgres://karat:@localhost/db", &[])]
-    #[case("postgres://localhost/a:b@c", &[])]
-    #[case("postgres://u:p%40q@h:5432/db", &["p%40q", "p@q"])]
-    #[case("postgres://u:100%@h:5432/db", &["100%"])]
-    #[case("postgres://u@h/db?sslmode=require&password=hunter2%21", &["hunter2!", "hunter2%21"])]
-    #[case("postgres://u@h/db?password=a+b", &["a b", "a+b"])]
-    fn passwords_are_found(#[case] url: &str, #[case] expected: &[&str]) {
-        assert_eq!(passwords(url), expected);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// What stands in a secret's place.
@@ -9,6 +10,11 @@ pub const MASK: &str = "***";
 
 /// Shorter values are no secrets, and to mask them would garble every text.
 const SHORTEST: usize = 4;
+
+/// From how many characters on a database's password is nothing that a text holds by chance: with letters and digits, and
+/// in any case.
+const SHORTEST_MIXED: usize = 8;
+const SHORTEST_ANY: usize = 16;
 
 /// The secrets of this run.
 #[derive(Clone, Default)]
@@ -97,8 +103,31 @@ impl Redactor {
         self.learn_text("", text);
     }
 
+    /// Takes note of a database's URL. Its password is often a word (`karat`, `postgres`), which to mask everywhere would
+    /// garble every text: such a one is masked only where a URL or a setting tells that it is the password.
+    pub fn learn_database(&mut self, url: &str) {
+        let passwords = database_passwords(url);
+        if !passwords.is_empty() {
+            self.add(url);
+        }
+        for password in &passwords {
+            self.learn_database_password(password);
+        }
+    }
+
+    fn learn_database_password(&mut self, password: &str) {
+        if is_like_nothing_else(password) {
+            self.add(password);
+        }
+        for told in [format!(":{password}@"), format!("password={password}"), format!("PASSWORD={password}")] {
+            self.add(&told);
+        }
+    }
+
     fn learn_text(&mut self, name: &str, text: &str) {
-        if is_secret_name(name) {
+        if is_name_of_database_password(name) {
+            self.learn_database_password(text);
+        } else if is_secret_name(name) {
             // A scheme before the secret is none: `Bearer abc`.
             self.add(text.rsplit(' ').next().unwrap_or(text));
             self.add(text);
@@ -113,9 +142,15 @@ impl Redactor {
 
     /// Learns the password and the telling query values of a URL.
     fn learn_url(&mut self, text: &str) {
-        let Some((_, rest)) = text.split_once("://") else {
+        let Some((scheme, rest)) = text.split_once("://") else {
             return;
         };
+        if let Some(scheme) = DATABASES.iter().find(|known| scheme.ends_with(**known)) {
+            // In a file that could not be read, more follows.
+            let url = rest.split(['"', '\n']).next().unwrap_or(rest);
+            self.learn_database(&format!("{scheme}://{url}"));
+            return;
+        }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
         if let Some((user, _)) = authority.rsplit_once('@') {
             self.add(user.split_once(':').map_or(user, |(_, password)| password));
@@ -127,6 +162,45 @@ impl Redactor {
             }
         }
     }
+}
+
+/// How the URL of a database begins.
+const DATABASES: [&str; 2] = ["postgresql", "postgres"];
+
+/// Returns the passwords of a database's URL, as they are written there and as they are meant: a server may tell of either.
+pub fn database_passwords(url: &str) -> Vec<String> {
+    let Some((_, rest)) = url.split_once("://") else {
+        return Vec::new();
+    };
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let user = place.split('/').next().and_then(|place| place.rsplit_once('@'));
+    let of_user = user.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
+    let pairs = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
+    let of_query = pairs.filter(|(key, _)| matches!(*key, "password" | "sslpassword"));
+    // A plus sign is a space in a query only.
+    let of_query = of_query.flat_map(|(_, value)| [value.to_owned(), value.replace('+', " ")]);
+    let written: Vec<String> = of_user.into_iter().chain(of_query).filter(|password| !password.is_empty()).collect();
+    let mut all: Vec<String> = written.iter().map(|password| decoded(password)).collect();
+    all.extend(written);
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Puts the characters in the place of `%40` and the like.
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Tells whether a password is in no text by chance.
+fn is_like_nothing_else(password: &str) -> bool {
+    let has = |what: fn(char) -> bool| password.chars().any(what);
+    let length = password.chars().count();
+    length >= SHORTEST_ANY || length >= SHORTEST_MIXED && has(char::is_alphabetic) && has(|one| one.is_ascii_digit())
+}
+
+fn is_name_of_database_password(name: &str) -> bool {
+    matches!(name, "PGPASSWORD" | "POSTGRES_PASSWORD")
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -183,6 +257,61 @@ mod tests {
     fn learns_what_looks_like_a_key(#[case] config: Value, #[case] text: &str, #[case] expected: &str) {
         let mut redactor = Redactor::default();
         redactor.learn("", &config);
+        assert_eq!(redactor.text(text), expected);
+    }
+
+    #[rstest]
+    #[case("postgres://karat:hunter2@localhost/db", &["hunter2"])]
+    #[case("postgres://karat@localhost/db", &[])]
+    #[case("postgres://karat:@localhost/db", &[])]
+    #[case("postgres://localhost/a:b@c", &[])]
+    #[case("postgres://u:p%40q@h:5432/db", &["p%40q", "p@q"])]
+    #[case("postgres://u:100%@h:5432/db", &["100%"])]
+    #[case("postgres://u@h/db?sslmode=require&password=hunter2%21", &["hunter2!", "hunter2%21"])]
+    #[case("postgres://u@h/db?password=a+b", &["a b", "a+b"])]
+    fn passwords_are_found(#[case] url: &str, #[case] expected: &[&str]) {
+        assert_eq!(database_passwords(url), expected);
+    }
+
+    #[rstest]
+    #[case::a_word("postgres://me:karat@host/db", "karat stores karats in 'karat'", "karat stores karats in 'karat'")]
+    #[case::a_word_in_its_url("postgres://me:karat@host/db", "at postgres://me:karat@host/db", "at ***")]
+    #[case::a_word_in_another_url(
+        "postgres://me:karat@host/db",
+        "at postgres://me:karat@[::1]",
+        "at postgres://me***[::1]"
+    )]
+    #[case::a_word_as_a_setting(
+        "postgres://host/db?password=karat",
+        "karat: host=host password=karat",
+        "karat: host=host ***"
+    )]
+    #[case::a_number("postgres://me:2026@host/db", "2026-11-16", "2026-11-16")]
+    #[case::mixed("postgres://me:k4rat-k4rat@host/db", "no k4rat-k4rat", "no ***")]
+    #[case::long("postgres://me:correct-horse-battery@host/db", "no correct-horse-battery", "no ***")]
+    #[case::encoded("postgresql://me:k4rat%40k4rat@host/db", "k4rat@k4rat k4rat%40k4rat", "*** ***")]
+    fn a_databases_password_garbles_nothing(#[case] url: &str, #[case] text: &str, #[case] expected: &str) {
+        let mut learnt = Redactor::default();
+        learnt.learn("store", &Value::from(url));
+        let mut unparsed = Redactor::default();
+        unparsed.learn_unparsed(&format!("{{\"store\": \"{url}\",, }}"));
+        for redactor in [learnt, unparsed] {
+            assert_eq!(redactor.text(text), expected);
+        }
+    }
+
+    #[rstest]
+    #[case("PGPASSWORD", "karat", "karat, PGPASSWORD=karat", "karat, PG***")]
+    #[case("PGPASSWORD", "k4ratk4rat", "karat, k4ratk4rat", "karat, ***")]
+    #[case("DB_PASSWORD", "karat", "karat", "***")]
+    fn a_variable_with_a_databases_password_garbles_nothing(
+        #[case] name: &str,
+        #[case] password: &str,
+        #[case] text: &str,
+        #[case] expected: &str,
+    ) {
+        let mut redactor = Redactor::default();
+        redactor.learn(name, &Value::from(password));
         assert_eq!(redactor.text(text), expected);
     }
 

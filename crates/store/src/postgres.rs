@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use karat_core::port::StoreError;
+use karat_core::redact::{Redactor, database_passwords};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
@@ -20,21 +21,43 @@ const CONNECTIONS: u32 = 5;
 
 /// Connects to a server.
 pub(crate) async fn open(url: &str) -> Result<Database, StoreError> {
+    let invalid = |hint: &str| error_with("the store's URL is not valid", hint);
+    if is_torn(url) {
+        return Err(invalid(
+            "in a user, a password or a database, write %2F for /, %3F for ?, %23 for # and %40 for @",
+        ));
+    }
     // What is wrong with a URL may be told with parts of it, and one of its parts is the password.
-    let options = PgConnectOptions::from_str(url).map_err(|_| {
-        error_with("the store's URL is not valid", "it has the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
-    })?;
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|_| invalid("it has the form postgres://USER:PASSWORD@HOST:PORT/DATABASE"))?;
     let options = options.application_name("karat").disable_statement_logging();
     let label = label(&options);
     let connecting = tokio::time::timeout(PATIENCE, options.connect()).await;
     let connected = connecting.map_err(|_| unreachable(&label, "it does not answer"))?;
-    let mut connection = connected.map_err(|cause| not_connected(cause, &options, &label))?;
+    let mut connection = connected.map_err(|cause| not_connected(cause, &options, &label, &secrets(url)))?;
     if !is_current(&mut connection, &label).await? {
         migrate(&mut connection, &label).await?;
     }
     connection.close().await.map_err(failed)?;
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(QUEUE).connect_lazy_with(options);
     Ok(Database::postgres(pool, &label))
+}
+
+/// Tells whether a password has torn a URL apart: one of `/?#` in it ends the server's name, and an `@` is left behind. What
+/// is taken for the port and the database, and told, would be of the password then.
+fn is_torn(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (server, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // A parameter's value may have one.
+    let is_left = |part: &str| part.split_once('@').is_some_and(|(before, _)| !before.contains('='));
+    !server.contains('@') && after.split(['?', '&']).any(is_left)
+}
+
+/// Returns what must not be told of what others say of a connection.
+fn secrets(url: &str) -> Redactor {
+    let mut secrets = Redactor::default();
+    database_passwords(url).iter().chain(&std::env::var("PGPASSWORD")).for_each(|password| secrets.add(password));
+    secrets
 }
 
 /// Says where the server is, and which database is meant; no user, no password.
@@ -57,12 +80,14 @@ fn unreachable(label: &str, why: &str) -> StoreError {
     )
 }
 
-fn not_connected(cause: sqlx::Error, options: &PgConnectOptions, label: &str) -> StoreError {
+/// Tells why there is no connection. Only what others say is masked: in our own words a password is a word by chance.
+fn not_connected(cause: sqlx::Error, options: &PgConnectOptions, label: &str, secrets: &Redactor) -> StoreError {
     let user = options.get_username();
+    let masked = |said: &dyn std::fmt::Display| secrets.text(&said.to_string()).into_owned();
     match cause {
-        sqlx::Error::Io(cause) => unreachable(label, &cause.to_string()),
+        sqlx::Error::Io(cause) => unreachable(label, &masked(&cause)),
         sqlx::Error::Tls(cause) => error_with(
-            format!("PostgreSQL at {label} cannot be spoken to securely: {cause}"),
+            format!("PostgreSQL at {label} cannot be spoken to securely: {}", masked(&cause)),
             "set `sslmode` and `sslrootcert` in the URL",
         ),
         sqlx::Error::Database(cause) => match cause.code().as_deref() {
@@ -84,9 +109,9 @@ fn not_connected(cause: sqlx::Error, options: &PgConnectOptions, label: &str) ->
             Some("57P03") => {
                 error_with(format!("PostgreSQL at {label} is starting or stopping"), "try again in a moment")
             }
-            _ => error(format!("PostgreSQL at {label} refused: {}", cause.message())),
+            _ => error(format!("PostgreSQL at {label} refused: {}", masked(&cause.message()))),
         },
-        other => error(format!("PostgreSQL at {label} cannot be used: {other}")),
+        other => error(format!("PostgreSQL at {label} cannot be used: {}", masked(&other))),
     }
 }
 
@@ -121,4 +146,35 @@ async fn migrate(connection: &mut PgConnection, label: &str) -> Result<(), Store
     let done = migrations::POSTGRES.run_direct(None, &mut *transaction, false).await;
     done.map_err(|cause| migrations::not_migrated(cause, label))?;
     transaction.commit().await.map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("postgres://me:12/34@host/db", true)]
+    #[case("postgres://me:12?34@host/db", true)]
+    #[case("postgres://me:12#34@host/db", true)]
+    #[case("postgres://me:12/3?4@host/db", true)]
+    #[case("postgres://me:12%2F34@host/db", false)]
+    #[case("postgres://me:p@ss@host:5432/db", false)]
+    #[case("postgres://host/db", false)]
+    #[case("postgres://host/db?user=me@there&password=a@b", false)]
+    #[case("postgres://me:karat@host/db?options=-csearch_path%3Dkarat", false)]
+    fn a_torn_url_is_found(#[case] url: &str, #[case] torn: bool) {
+        assert_eq!(is_torn(url), torn);
+    }
+
+    #[test]
+    fn only_what_others_say_is_masked() {
+        let options = PgConnectOptions::from_str("postgres://karat:karat@host/karat").expect("a URL");
+        let secrets = secrets("postgres://karat:karat@host/karat");
+        let cause = sqlx::Error::Protocol("no karat for you".to_owned());
+        let told = not_connected(cause, &options, &label(&options), &secrets);
+        assert!(told.message.starts_with("PostgreSQL at host:5432/karat cannot be used: "), "{}", told.message);
+        assert!(told.message.ends_with("no *** for you"), "{}", told.message);
+    }
 }

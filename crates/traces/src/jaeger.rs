@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::identifier;
+use crate::json::why_and_where_no_json;
 use crate::kind::Kind;
 use crate::otlp::{Gathered, SpansRead, Unreadable};
 use crate::parts::{Span, SpanEvent};
@@ -10,7 +11,7 @@ use crate::time::{self, Unit};
 
 /// Reads one JSON document.
 pub fn read_json(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
-    let value = serde_json::from_slice(bytes).map_err(|error| Unreadable(format!("not JSON: {error}")))?;
+    let value = serde_json::from_slice(bytes).map_err(|error| Unreadable(why_and_where_no_json(bytes, &error)))?;
     read_value(value)
 }
 

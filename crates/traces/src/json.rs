@@ -39,6 +39,53 @@ pub(crate) fn parsed(text: &str) -> Option<Value> {
     None
 }
 
+/// How much of a text that is no JSON is shown.
+const LONGEST_WORD: usize = 20;
+
+/// Says for a person why a text is no JSON. Where in it, the error itself tells.
+pub(crate) fn why_no_json(text: &[u8], error: &serde_json::Error) -> String {
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return "empty, and not JSON".to_owned();
+    }
+    if error.is_eof() {
+        return "not JSON: it ends too early".to_owned();
+    }
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or(&said);
+    let why = match said {
+        "expected value" | "expected ident" if !matches!(text[0], b'{' | b'[' | b'"') => {
+            let text = String::from_utf8_lossy(text);
+            let word = text.split_ascii_whitespace().next().unwrap_or_default();
+            let shown: String = word.chars().take(LONGEST_WORD).collect();
+            let more = if shown.len() < word.len() { "…" } else { "" };
+            return format!("not JSON: it begins with '{shown}{more}'");
+        }
+        "expected value" | "expected ident" => "a value is missing or misspelt",
+        "key must be a string" => "a name is not in double quotes",
+        "trailing comma" => "a comma stands before a closing bracket",
+        "trailing characters" => "something follows its end",
+        "recursion limit exceeded" => "too deep: more than 127 brackets are open at once",
+        "control character (\\u0000-\\u001F) found while parsing a string" => {
+            "a line break or another control character stands within a text"
+        }
+        "invalid unicode code point" => "a text is not UTF-8",
+        "invalid escape" => "a backslash stands before something that needs none",
+        other => other,
+    };
+    format!("not JSON: {why}")
+}
+
+/// Says the same with the place: for a text that nothing else is known of.
+pub(crate) fn why_and_where_no_json(text: &[u8], error: &serde_json::Error) -> String {
+    let why = why_no_json(text, error);
+    // The parser has looked one character further where a word is not what it began as.
+    if error.column() == 0 || error.line() == 1 && !error.is_eof() && why.contains("it begins with") {
+        return why;
+    }
+    format!("{why} (line {}, column {})", error.line(), error.column())
+}
+
 /// Returns JSON without escapes of half a character, which are written where a text was cut in the middle of one: each
 /// becomes the sign for what cannot be read. Returns nothing where there are none.
 pub(crate) fn without_half_characters(json: &[u8]) -> Option<Vec<u8>> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::detect::{detect, is_message, wrapped};
 use crate::gzip;
-use crate::json::without_half_characters;
+use crate::json::{why_no_json, without_half_characters};
 use crate::kind::Kind;
 use crate::otlp::SpansRead;
 use crate::piece::{Piece, Refused};
@@ -92,8 +92,9 @@ impl Reading {
             let message = format!("longer than {} MB; as JSON lines it may have any size", LONGEST >> 20);
             return Err(ReadError::Refused(Refused { place: "the message".to_owned(), message }));
         }
-        let messages = length_prefixed(&bytes).unwrap_or_else(|| vec![&bytes]);
-        let many = messages.len() > 1;
+        let (messages, is_cut_off) = length_prefixed(&bytes).unwrap_or_else(|| (vec![&bytes], false));
+        let many = messages.len() > 1 || is_cut_off;
+        let next = format!("message {}", messages.len() + 1);
         for (number, message) in (1_u64..).zip(messages) {
             let place = format!("message {number}");
             match otlp::read_protobuf(message) {
@@ -101,6 +102,10 @@ impl Reading {
                 Err(_) if self.kind.is_none() && self.ready.is_empty() => return Err(unknown(NEITHER)),
                 Err(why) => self.ready.push_back(Err(Refused { place, message: why.to_string() })),
             }
+        }
+        if is_cut_off {
+            let message = "it ends too early: the file is cut off".to_owned();
+            self.ready.push_back(Err(Refused { place: next, message }));
         }
         self.before = Some(Kind::Otlp);
         Ok(State::Ended)
@@ -119,7 +124,7 @@ impl Reading {
                 let mended = without_half_characters(&bytes);
                 match mended.and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended))) {
                     Some(mended) => mended,
-                    None => return Err(ReadError::Refused(refused(no_json(&error)))),
+                    None => return Err(ReadError::Refused(refused(no_json(&bytes, &error, text.place)))),
                 }
             }
         };
@@ -278,26 +283,32 @@ fn speaks_itself(kind: Kind, value: &Value) -> bool {
     names.iter().any(|name| value.get(*name).is_some())
 }
 
-/// Cuts up what the OpenTelemetry Collector writes into files: messages, each after its length in four bytes.
-fn length_prefixed(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
+/// Cuts up what the OpenTelemetry Collector writes into files: messages, each after its length in four bytes. Tells also
+/// whether the last one is cut off, as while the Collector writes. What is no such file has no whole message at its
+/// beginning: that of a request has a length of 160 MB.
+fn length_prefixed(mut bytes: &[u8]) -> Option<(Vec<&[u8]>, bool)> {
     let mut messages = Vec::new();
-    while !bytes.is_empty() {
-        let (length, rest) = bytes.split_first_chunk::<4>()?;
-        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
-        let (message, rest) = rest.split_at_checked(length)?;
+    while let Some((message, rest)) = first_message(bytes) {
         messages.push(message);
         bytes = rest;
     }
-    Some(messages)
+    messages.iter().any(|message| !message.is_empty()).then_some((messages, !bytes.is_empty()))
+}
+
+fn first_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
 fn unknown(why: &str) -> ReadError {
     ReadError::Unknown(why.to_owned())
 }
 
-fn no_json(error: &serde_json::Error) -> String {
-    // The place that it names is within the line or element, and is only right where that begins the file.
-    let text = error.to_string();
-    let reason = text.split(" at line ").next().unwrap_or(&text);
-    format!("not JSON: {reason}")
+/// Says why a value is no JSON. The line that the error names counts from the value's first one.
+fn no_json(text: &[u8], error: &serde_json::Error, place: Place) -> String {
+    let why = why_no_json(text, error);
+    match place {
+        Place::Line(first) if error.line() > 1 => format!("{why} (line {})", first + error.line() as u64 - 1),
+        Place::Line(_) | Place::Item(_) | Place::LineItem(..) => why,
+    }
 }

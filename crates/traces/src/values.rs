@@ -190,7 +190,7 @@ impl Values {
             let Some(byte) = self.skip_space()? else {
                 return Ok(self.list.take().map(|read| Text {
                     place: Place::Item(read + 1),
-                    text: Err("the list does not end: the file is cut off".to_owned()),
+                    text: Err(format!("the list does not end, on line {}: the file is cut off", self.line)),
                 }));
             };
             match (byte, self.list) {
@@ -251,7 +251,7 @@ impl Values {
                         return Ok(Some(Text { place, text: Ok(whole) }));
                     }
                     Some(_) => break,
-                    None => return Ok(Some(Text { place, text: Err(cut_off()) })),
+                    None => return Ok(Some(Text { place, text: Err(cut_off(self.line)) })),
                 }
             }
             whole.push(b',');
@@ -289,7 +289,7 @@ impl Values {
                 if scan.depth > 0 || scan.in_text {
                     // The list that it was in is cut off with it, which need not be said again.
                     self.list = None;
-                    return Ok(Err(cut_off()));
+                    return Ok(Err(cut_off(self.line)));
                 }
                 return Ok(if length > LONGEST { Err(too_long()) } else { Ok(text) });
             }
@@ -322,8 +322,8 @@ fn too_long() -> String {
     format!("longer than {} MB", LONGEST >> 20)
 }
 
-fn cut_off() -> String {
-    "ends in the middle of a value: the file is cut off".to_owned()
+fn cut_off(line: u64) -> String {
+    format!("ends in the middle of a value, on line {line}: the file is cut off")
 }
 
 /// Where a scan for a value's end stands.
@@ -411,8 +411,8 @@ mod tests {
     #[case::lists("[{\"a\":1}]\n[{\"b\":2}]\n", &["line 1: [{\"a\":1}]", "line 2: [{\"b\":2}]"])]
     #[case::one_list("[\n{\"role\":1},\n{\"x\":[2]}\n]", &["line 1: [{\"role\":1},{\"x\":[2]}]"])]
     #[case::no_objects("[1, \"a\", null]", &["item 1: 1", "item 2: \"a\"", "item 3: null"])]
-    #[case::cut_off("[{\"a\":1},\n{\"b\"", &["item 1: {\"a\":1}", "item 2: ! ends in the middle of a value: the file is cut off"])]
-    #[case::cut_off_between("[{\"a\":1},\n", &["item 1: {\"a\":1}", "item 2: ! the list does not end: the file is cut off"])]
+    #[case::cut_off("[{\"a\":1},\n{\"b\"", &["item 1: {\"a\":1}", "item 2: ! ends in the middle of a value, on line 2: the file is cut off"])]
+    #[case::cut_off_between("[{\"a\":1},\n", &["item 1: {\"a\":1}", "item 2: ! the list does not end, on line 2: the file is cut off"])]
     #[case::empty_list("[]", &[])]
     #[case::stray_brackets("[{}}, 1]", &["item 1: {}", "item 2: }", "item 3: 1"])]
     fn values_have_their_places(#[case] text: &str, #[case] expected: &[&str]) {

@@ -1,6 +1,6 @@
 //! `karat run`: eval files against the agent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -36,7 +36,7 @@ use crate::eval_functions::start_functions;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::judge::make_judge;
-use crate::kept_run::KeptRun;
+use crate::kept_run::{KeptRun, Unkept};
 use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
 use crate::model::Models;
 use crate::printer::Printer;
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let totals = runtime.block_on(run_cancellable(plan, agents, &providers, &interrupts, &mut reporters, printer));
     printer.show_above(None);
     let errors = reporters.into_errors();
-    let kept = kept.map_or(Ok(()), |kept| runtime.block_on(kept.end()));
+    let kept = kept.map_or(Ok(Vec::new()), |kept| runtime.block_on(kept.end()));
     // Answers that nobody waits for any more must not keep the program.
     runtime.shutdown_background();
     let status = finish(&totals, errors, kept, &redactor, printer);
@@ -349,7 +349,7 @@ fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::port
 fn finish(
     totals: &RunTotals,
     errors: Vec<ReportError>,
-    kept: Result<(), StoreError>,
+    kept: Result<Vec<Unkept>, StoreError>,
     redactor: &Redactor,
     printer: &Printer,
 ) -> ExitStatus {
@@ -359,10 +359,13 @@ fn finish(
     // A reporter that cannot write says so at every event.
     let messages: BTreeSet<String> = errors.map(|error| redactor.text(&error.to_string()).into_owned()).collect();
     let mut failures: Vec<Failure> = messages.into_iter().map(Failure::errored).collect();
-    if let Err(error) = kept {
-        let failure = store_failure(error);
-        let message = format!("the run is not whole in the store: {}", failure.message);
-        failures.push(Failure { message, ..failure });
+    match kept {
+        Ok(unkept) => warn_of_unkept(&unkept, printer),
+        Err(error) => {
+            let failure = store_failure(error);
+            let message = format!("the run is not whole in the store: {}", failure.message);
+            failures.push(Failure { message, ..failure });
+        }
     }
     for failure in failures {
         printer.failure(&failure);
@@ -371,4 +374,19 @@ fn finish(
         }
     }
     status
+}
+
+/// Says once for each reason which traces are not in the store.
+fn warn_of_unkept(unkept: &[Unkept], printer: &Printer) {
+    const MOST: usize = 5;
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in unkept {
+        by_reason.entry(&one.error.message).or_default().push(&one.case_id);
+    }
+    for (reason, cases) in by_reason {
+        let traces = if cases.len() == 1 { "1 trace is".to_owned() } else { format!("{} traces are", cases.len()) };
+        let more = if cases.len() > MOST { format!(", {}", printer.symbols.ellipsis) } else { String::new() };
+        let named = cases[..cases.len().min(MOST)].join(", ");
+        printer.warn(&format!("{traces} not in the store ({named}{more}), all else of the run is: {reason}"));
+    }
 }

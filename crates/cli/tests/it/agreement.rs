@@ -25,7 +25,7 @@ const CELLS: [Cell; 9] = [
 ];
 
 /// Makes a project whose store holds two versions of an eval, traces of two weeks, and what two people said.
-fn judged() -> TempProject {
+pub(crate) fn judged() -> TempProject {
     let project = project();
     let store = ProjectStore::open(&project);
     let (first, second) = (store.version("eval_refund", "one"), store.version("eval_refund", "two"));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::stored::ProjectStore;
 use crate::support::project;
 
-fn contradicted() -> (TempProject, ProjectStore) {
+pub(crate) fn contradicted() -> (TempProject, ProjectStore) {
     let project = project();
     let store = ProjectStore::open(&project);
     let refund = store.version("eval_refund", "code");

@@ -13,6 +13,7 @@ mod conformance;
 mod contradictions;
 mod coverage;
 mod diff;
+mod documented;
 mod dotenv;
 mod eval_batch;
 mod eval_check;

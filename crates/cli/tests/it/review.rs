@@ -393,3 +393,22 @@ fn a_review_needs_a_terminal_and_traces() {
     person.reads("no stored trace calls a tool");
     person.leaves_with(4);
 }
+
+/// Without its terminal a review ends, whether the system tells it or not, and what was rated is kept.
+#[test]
+fn a_terminal_that_is_gone_ends_it() {
+    for terminal in ["own", "another's"] {
+        let ada = ada_with(&["t1", "t2", "t3"]);
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/closed_terminal.py");
+        let mut command = Command::new("python3");
+        command.args([script, terminal, env!("CARGO_BIN_EXE_karat"), "review"]).current_dir(ada.path());
+        command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env("LC_ALL", "C.UTF-8");
+        let output = command.output().expect("Python");
+        let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(said, "130\n", "{terminal}: {complaints}");
+        // Who closes a store takes its journal away.
+        let store = ada.path().join(".karat");
+        assert!(store.join("karat.db").exists() && !store.join("karat.db-wal").exists(), "{terminal}");
+        assert_eq!(ratings(&ada), [rated("t1", "positive", "")], "{terminal}");
+    }
+}

@@ -6,7 +6,6 @@ use karat_core::stored::{StoredCase, StoredRun, TraceFilter, TraceListed};
 use karat_store::Location;
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
-#[cfg(unix)]
 use sqlx::{Connection as _, SqliteConnection};
 
 use crate::eval_stored::{store_of, with_store};
@@ -158,4 +157,67 @@ fn a_store_that_breaks_meanwhile_costs_no_result() {
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(output.stderr.contains("error: the run is not whole in the store: "), "{}", output.stderr);
     assert!(!output.stderr.contains("1 result file in"), "{}", output.stderr);
+}
+
+/// Lets the store take no trace whose id holds this.
+fn refuse_traces(project: &TempProject, part: &str) {
+    let file = project.path().join(".karat/karat.db");
+    let trigger = format!(
+        "create trigger unwanted before insert on traces when new.trace_id like '%{part}%' \
+         begin select raise(abort, 'no room for this one'); end"
+    );
+    crate::store_project::wait(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
+        let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(trigger)).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_trace_that_cannot_be_kept_costs_only_itself() {
+    let project = weather();
+    let before = project.run(["run"]);
+    refuse_traces(&project, "gs-x-001:2");
+    let output = project.run(["run", "--trials", "3"]);
+    assert_eq!(output.code, before.code, "{}", output.both());
+    let warning = "warning: 1 trace is not in the store (gs-x-001), all else of the run is: \
+                   the store refused: no room for this one\n";
+    assert!(output.stderr.contains(warning), "{}", output.stderr);
+    let store = store_of(&project);
+    let run = runs(&store).remove(0);
+    assert!(run.ended_at.is_some() && run.cases == 3, "{run:?}");
+    let kept: Vec<(String, u64, bool)> = cases(&store, &run.run_id)
+        .into_iter()
+        .filter(|case| case.case_id != "gs-x-003")
+        .map(|case| (case.case_id, case.trial, case.trace_id.is_some()))
+        .collect();
+    let one = |id: &str, trial, has_trace| (id.to_owned(), trial, has_trace);
+    let expected = [
+        one("gs-x-001", 1, true),
+        one("gs-x-001", 2, false),
+        one("gs-x-001", 3, true),
+        one("gs-x-002", 1, true),
+        one("gs-x-002", 2, true),
+        one("gs-x-002", 3, true),
+    ];
+    assert_eq!(kept, expected);
+    let of_run = traces(&store).into_iter().filter(|trace| trace.head.trace_id.starts_with(&run.run_id)).count();
+    assert_eq!(of_run, 5);
+}
+
+#[test]
+fn many_traces_that_cannot_be_kept_are_said_once() {
+    let many: Vec<Value> = (1..=7).map(|number| ok_case(&format!("gs-x-{number:03}"), "one")).collect();
+    let project = weather().file("evals/x.golden.json", json!(many));
+    assert_eq!(project.run(["run", "--id", "gs-x-001"]).code, Some(0));
+    refuse_traces(&project, "gs-x-");
+    let output = project.run(["run", "--ascii"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let named = "warning: 7 traces are not in the store (gs-x-001, gs-x-002, gs-x-003, gs-x-004, gs-x-005, ...), ";
+    assert!(output.stderr.contains(named), "{}", output.stderr);
+    let store = store_of(&project);
+    let run = runs(&store).remove(0);
+    let kept = cases(&store, &run.run_id);
+    assert_eq!((run.passed, kept.len()), (7, 7));
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use karat_testkit::server::ScriptedServer;
 use serde_json::json;
 
+use crate::store_project::{Database, StoreProject};
 use crate::support::{ok_case, project};
 
 const SECRET: &str = "s3cr3t-value-of-a-token";
@@ -141,4 +142,64 @@ fn what_was_meant_for_a_server_becomes_no_file() {
         |name: &OsString| ["post", "Post", "host"].iter().any(|part| name.to_string_lossy().starts_with(part));
     let made: Vec<_> = names.filter(is_store).collect();
     assert!(made.is_empty(), "{made:?}");
+}
+
+/// The password of the tests' server is `karat`, and a word like that is in everything that karat says.
+#[test]
+fn a_databases_password_that_is_a_word_garbles_nothing() {
+    let Some(store) = StoreProject::new(Database::Postgres) else { return };
+    let steps = json!([{"input": "the karat of gold", "output": "24 karat"}]);
+    store.project.write("w.jsonl", json!({"trace_id": "karat-1", "steps": steps}).to_string());
+    insta::assert_snapshot!(store.project.run(["trace", "import", "w.jsonl"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    1 trace added, 0 changed, 0 unchanged (karat 1)
+      1 step, 0 tool calls, 0 errors
+    ----- stderr -----
+    next: karat trace list, karat trace show ID, karat eval run NAME --stored
+    ");
+    let shown = store.project.run(["trace", "show", "karat-1", "--format", "json"]);
+    assert!(shown.stdout.contains("the karat of gold"), "{}", shown.both());
+    let listed = store.project.run(["trace", "list"]);
+    assert!(listed.stdout.starts_with("trace ") && listed.stdout.contains("karat-1"), "{}", listed.both());
+    let run = store.project.run(["run"]);
+    assert!(!run.both().contains("***"), "{}", run.both());
+}
+
+#[test]
+fn a_databases_password_is_in_no_error() {
+    let Some(store) = StoreProject::new(Database::Postgres) else { return };
+    let server = store.server().unwrap();
+    let (user, place) = server.rsplit_once('@').expect("a user");
+    let place = place.split('?').next().unwrap();
+    let (address, _) = place.split_once('/').expect("a database");
+    let fails = |url: &str| {
+        let output = store.project.command(["trace", "list"]).env("KARAT_STORE", url).run();
+        assert_eq!(output.code, Some(3), "{}", output.both());
+        assert!(!output.both().contains("***"), "{}", output.both());
+        output.both().replace(address, "SERVER")
+    };
+    // A word that the command itself has in its name.
+    for password in ["trace", "s3cr3t-and-l0ng"] {
+        let name = "postgres://karat";
+        let told = [
+            fails(&format!("{name}:{password}@{place}")),
+            fails(&format!("{name}:{password}@127.0.0.1:1/karat_test")),
+            fails(&format!("postgres://127.0.0.1:1/karat_test?user=karat&password={password}")),
+            fails(&format!("{name}:{password}@nowhere.invalid/karat_test")),
+            fails(&format!("{name}:12#{password}@{place}")),
+            fails(&format!("{name}:12/{password}@{place}")),
+        ];
+        assert!(told.iter().all(|told| !told.contains(password)), "{told:#?}");
+        assert!(told[0].contains("SERVER/karat_test does not let the user 'karat' in"), "{}", told[0]);
+        assert!(told[1].contains("PostgreSQL at 127.0.0.1:1/karat_test cannot be reached: "), "{}", told[1]);
+        assert!(told[3].contains("PostgreSQL at nowhere.invalid:5432/karat_test cannot be reached: "), "{}", told[3]);
+        for torn in &told[4..] {
+            assert!(torn.contains("the store's URL is not valid") && !torn.contains(":12"), "{torn}");
+        }
+    }
+    insta::assert_snapshot!(fails(&format!("{user}@{address}/nowhere")), @"
+    error: PostgreSQL at SERVER/nowhere has no database 'nowhere'
+    hint: make it with: createdb nowhere
+    ");
 }

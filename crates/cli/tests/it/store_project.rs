@@ -58,6 +58,11 @@ impl StoreProject {
         Some(Self { project, location: Location::Postgres(own), schema: Some((url, schema)) })
     }
 
+    /// Returns the server's URL, where there is one.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.schema.as_ref().map(|(url, _)| url.as_str())
+    }
+
     /// Returns all traces with what people said of them, by id, without when they were imported.
     pub(crate) fn dump(&self) -> Vec<Value> {
         wait(async {

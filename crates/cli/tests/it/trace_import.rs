@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use karat_testkit::project::TempProject;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message as _;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -99,7 +101,7 @@ fn what_was_imported_is_said() {
     4 traces added, 0 changed, 0 unchanged (karat 4)
       8 steps, 8 tool calls of 2 tools, 4 errors
     3 refused
-      traces/broken.jsonl, line 2: not JSON: EOF while parsing a string
+      traces/broken.jsonl, line 2: not JSON: it ends too early
       traces/broken.jsonl, line 3: of no known kind
       traces/other.json: no known kind of traces: line 1 is of none
     1 file passed over by name: traces/a/notes.txt
@@ -166,15 +168,57 @@ fn spans_come_together_in_any_order(#[case] order: &[usize]) {
 #[test]
 fn compressed_files_and_pipes_are_read() {
     let project = project();
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(weather("w-1", "Oslo").as_bytes()).unwrap();
-    project.write("w.jsonl.gz", packed.finish().unwrap().as_slice());
+    project.write("w.jsonl.gz", gzip(weather("w-1", "Oslo").as_bytes()).as_slice());
     let (code, report) = import(&project, ["w.jsonl.gz"]);
     assert_eq!((code, counts(&report)), (Some(0), (1, 0, 0)));
     let piped = project.command(["trace", "import", "-", "--from", "karat", "--format", "json"]);
     let output = piped.stdin(weather("w-1", "Oslo") + &weather("w-2", "Rome")).run();
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((output.code, counts(&report)), (Some(0), (1, 0, 1)));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+/// What SDKs send, and what the Collector writes into files: each message after its length.
+#[rstest]
+#[case::a_request("export.pb", false, false)]
+#[case::a_packed_request("export.pb.gz", false, true)]
+#[case::a_file_of_any_name("captured", false, false)]
+#[case::a_packed_file_of_any_name("captured.bin", false, true)]
+#[case::the_collectors_file("traces.binpb", true, false)]
+#[case::the_collectors_packed_file("traces.binpb.gz", true, true)]
+fn protobuf_is_known_by_its_bytes(#[case] name: &str, #[case] prefixed: bool, #[case] packed: bool) {
+    let requests: Vec<ExportTraceServiceRequest> =
+        agent_spans().into_iter().map(|span| serde_json::from_value(span).unwrap()).collect();
+    let bytes: Vec<u8> = if prefixed {
+        let message = |request: &ExportTraceServiceRequest| {
+            let bytes = request.encode_to_vec();
+            [&u32::try_from(bytes.len()).unwrap().to_be_bytes()[..], &bytes].concat()
+        };
+        requests.iter().flat_map(message).collect()
+    } else {
+        let resource_spans = requests.into_iter().flat_map(|request| request.resource_spans).collect();
+        ExportTraceServiceRequest { resource_spans }.encode_to_vec()
+    };
+    let as_protobuf = StoreProject::new(Database::Sqlite).unwrap();
+    as_protobuf.project.write(name, if packed { gzip(&bytes) } else { bytes.clone() }.as_slice());
+    let (code, report) = import(&as_protobuf.project, [name]);
+    assert_eq!((code, counts(&report), &report["sources"]), (Some(0), (1, 0, 0), &json!({"otlp": 1})), "{report}");
+    let as_json = StoreProject::new(Database::Sqlite).unwrap();
+    as_json.project.write("all.json", json!(agent_spans()).to_string());
+    assert_eq!(import(&as_json.project, ["all.json"]).0, Some(0));
+    assert_eq!(as_protobuf.dump(), as_json.dump());
+    // The same again, cut off in the middle, changes nothing; of a file of several messages, whole ones are read.
+    as_protobuf.project.write("cut.pb", &bytes[..bytes.len() - 7]);
+    let (code, report) = import(&as_protobuf.project, ["cut.pb", "--from", "otlp"]);
+    assert_eq!((code, counts(&report)), (Some(1), (0, 0, u64::from(prefixed))), "{report}");
+    assert_eq!(report["refused"].as_array().unwrap().len(), 1, "{report}");
+    assert!(report["refused"][0]["message"].as_str().unwrap().contains("it ends too early"), "{report}");
+    assert_eq!(as_protobuf.dump(), as_json.dump());
 }
 
 #[cfg(unix)]

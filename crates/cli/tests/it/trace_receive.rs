@@ -14,6 +14,7 @@ use karat_testkit::tools::TestTool;
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::store_project::{Database, StoreProject};
 use crate::support::project;
 
 /// A receiver that listens.
@@ -122,7 +123,7 @@ fn a_person_is_told_where_to_send_and_what_came() {
       export OTEL_EXPORTER_OTLP_ENDPOINT=http://ADDRESS
       export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
     Ctrl-C ends
-    warning: refused with 400: the body cannot be read: not JSON: expected ident at line 1 column 2
+    warning: refused with 400: the body cannot be read: not JSON: it begins with 'nonsense'
     stopping: what is under way is stored first; Ctrl-C again ends at once
     next: karat trace list, karat trace show ID, karat eval run NAME --stored
     ");
@@ -217,6 +218,30 @@ fn who_lets_others_in_is_warned() {
     assert!(running.stderr_so_far().contains("listening on http://127.0.0.1:"));
     running.interrupt();
     assert_eq!(running.wait().expect("it ends").code, Some(0));
+}
+
+/// What several requests sent of a trace is read from the same store by another command.
+#[rstest]
+#[case::sqlite(Database::Sqlite)]
+#[case::postgres(Database::Postgres)]
+fn either_database_takes_what_is_sent(#[case] database: Database) {
+    let Some(store) = StoreProject::new(database) else { return };
+    let receiver = Receiver::start(&store.project, &[]);
+    let id = trace_id(1);
+    for (span_id, answer) in [("0000000000000001", "Hello."), ("0000000000000002", "Bye.")] {
+        let body = spans(&[span(&id, span_id, answer)]);
+        assert_eq!(post(&receiver.address, "/v1/traces", &body), Some(200));
+        // It is there before anybody stops.
+        assert_eq!(shown(&store.project, &id)["source"], "otlp");
+    }
+    let output = receiver.stop();
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert_eq!(output.stdout, "1 trace, 2 spans | 1 new\n");
+    assert!(!output.both().contains(":karat@"), "{}", output.both());
+    let steps = &shown(&store.project, &id)["document"]["steps"];
+    let answers: Vec<&Value> = steps.as_array().unwrap().iter().map(|step| &step["output"]["response"]).collect();
+    assert_eq!(answers, ["Hello.", "Bye."]);
+    assert_eq!(store.dump().len(), 1);
 }
 
 /// Two receivers and four clients write the spans of the same traces: each is whole in the end.

@@ -7,6 +7,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 
 use super::LangfuseKeys;
+use crate::json::why_and_where_no_json;
 use crate::values::LONGEST;
 
 /// How often a request is made at most.
@@ -161,7 +162,8 @@ impl Transport {
             return Err(Failure::lasting(LangfuseError::WebPage(path.to_owned())));
         }
         let broken = |why: String| Failure::passing(LangfuseError::Broken { path: path.to_owned(), why });
-        let value: Value = serde_json::from_slice(&body).map_err(|error| broken(error.to_string()))?;
+        let value: Value =
+            serde_json::from_slice(&body).map_err(|error| broken(why_and_where_no_json(&body, &error)))?;
         if !value.is_object() {
             return Err(broken("it is not an object".to_owned()));
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::gathered::Gathered;
 use super::{SpansRead, Unreadable};
 use crate::identifier;
-use crate::json::without_half_characters;
+use crate::json::{why_and_where_no_json, without_half_characters};
 use crate::kind::Kind;
 use crate::parts::{LogEvent, Span, SpanEvent};
 use crate::time::{self, Unit};
@@ -18,7 +18,7 @@ const DEPTH: usize = 8;
 pub fn read_json(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
     let value: Result<Value, Unreadable> = serde_json::from_slice(bytes).or_else(|error| {
         let mended = without_half_characters(bytes).and_then(|mended| serde_json::from_slice(&mended).ok());
-        mended.ok_or_else(|| Unreadable(format!("not JSON: {error}")))
+        mended.ok_or_else(|| Unreadable(why_and_where_no_json(bytes, &error)))
     });
     read_value(value?)
 }

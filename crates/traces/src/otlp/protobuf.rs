@@ -32,16 +32,27 @@ pub fn read_protobuf(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
 
 /// Reads an `ExportTraceServiceRequest` or `TracesData`.
 pub fn read_traces_protobuf(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
-    let request = ExportTraceServiceRequest::decode(bytes)
-        .map_err(|error| Unreadable(format!("not OpenTelemetry's protobuf: {error}")))?;
+    let request = ExportTraceServiceRequest::decode(bytes).map_err(|error| no_protobuf(bytes, &error))?;
     Ok(traces_of(request))
 }
 
 /// Reads an `ExportLogsServiceRequest` or `LogsData`.
 pub fn read_logs_protobuf(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
-    let request = ExportLogsServiceRequest::decode(bytes)
-        .map_err(|error| Unreadable(format!("not OpenTelemetry's protobuf: {error}")))?;
+    let request = ExportLogsServiceRequest::decode(bytes).map_err(|error| no_protobuf(bytes, &error))?;
     Ok(logs_of(request))
+}
+
+/// Says for a person why bytes are no protobuf.
+fn no_protobuf(bytes: &[u8], error: &prost::DecodeError) -> Unreadable {
+    if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) && std::str::from_utf8(bytes).is_ok() {
+        return Unreadable("not OpenTelemetry's protobuf, but what looks like JSON".to_owned());
+    }
+    let said = error.to_string();
+    if said.ends_with("buffer underflow") {
+        return Unreadable("not OpenTelemetry's protobuf, or cut off: it ends too early".to_owned());
+    }
+    let why = said.strip_prefix("failed to decode Protobuf message: ").unwrap_or(&said);
+    Unreadable(format!("not OpenTelemetry's protobuf: {why}"))
 }
 
 /// Reads a request that is decoded already.

@@ -136,8 +136,14 @@ fn a_broken_span_is_refused_by_itself(#[case] broken: Value, #[case] message: &s
 }
 
 #[rstest]
-#[case("", "not JSON: EOF while parsing a value at line 1 column 0")]
-#[case("{", "not JSON: EOF while parsing an object at line 1 column 1")]
+#[case("", "empty, and not JSON")]
+#[case("{", "not JSON: it ends too early (line 1, column 1)")]
+#[case("{\n\"resourceSpans\": [", "not JSON: it ends too early (line 2, column 18)")]
+#[case("{\n\"resourceSpans\": [],\n}", "not JSON: a comma stands before a closing bracket (line 3, column 1)")]
+#[case("<!doctype html>", "not JSON: it begins with '<!doctype'")]
+#[case("nonsense", "not JSON: it begins with 'nonsense'")]
+#[case("a-word-that-goes-on-and-on", "not JSON: it begins with 'a-word-that-goes-on-…'")]
+#[case("{\"resourceSpans\": nil}", "not JSON: a value is missing or misspelt (line 1, column 20)")]
 #[case("7", "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`")]
 #[case(r#"{"messages": []}"#, "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`")]
 fn what_is_no_export_says_so(#[case] text: &str, #[case] message: &str) {
@@ -244,8 +250,12 @@ fn log_records_are_read_from_both_encodings() {
 
 #[test]
 fn bytes_that_are_no_protobuf_say_so() {
-    let error = otlp::read_protobuf(b"hello, world").unwrap_err().to_string();
-    assert!(error.starts_with("not OpenTelemetry's protobuf: "), "{error}");
+    let error = |bytes: &[u8]| otlp::read_protobuf(bytes).unwrap_err().to_string();
+    assert_eq!(error(b"{\"resourceSpans\": []}"), "not OpenTelemetry's protobuf, but what looks like JSON");
+    let whole = sent().encode_to_vec();
+    let cut_off = "not OpenTelemetry's protobuf, or cut off: it ends too early";
+    assert_eq!(error(&whole[..whole.len() - 1]), cut_off);
+    assert!(error(b"hello, world").starts_with("not OpenTelemetry's protobuf"), "{}", error(b"hello, world"));
 }
 
 #[test]

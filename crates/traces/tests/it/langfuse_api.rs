@@ -224,7 +224,7 @@ fn what_stays_broken_is_told_and_what_came_before_is_there() {
     let (pages, error) = all(server.api());
     assert_eq!(pages.len(), 1);
     let error = error.expect("broken").to_string();
-    assert_eq!(error, "the server's answer to 'api/public/traces' cannot be read: expected ident at line 1 column 2");
+    assert_eq!(error, "the server's answer to 'api/public/traces' cannot be read: not JSON: it begins with 'not'");
 }
 
 #[test]

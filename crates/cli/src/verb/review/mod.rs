@@ -43,10 +43,11 @@ pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printe
     // The terminal is as it was before: what came of it can be told.
     let mut told = review_summary(desk.sitting()).join("\n");
     told.push('\n');
-    printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
+    let told = printer.out(&told);
     match next? {
+        // Where the terminal is gone, nobody is left to tell.
         Next::Interrupt => Ok(ExitStatus::Interrupted),
-        _ => Ok(ExitStatus::Success),
+        _ => told.map(|()| ExitStatus::Success).map_err(|error| Failure::errored(error.to_string())),
     }
 }
 

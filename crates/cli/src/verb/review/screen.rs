@@ -1,12 +1,13 @@
 //! The terminal as a screen, which is given back as it was, whatever happens.
 
 use std::io::{self, IsTerminal};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use crossterm::Command;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read,
+    DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read,
 };
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
@@ -34,13 +35,14 @@ pub(super) enum Input {
 /// The screen, as long as it is ours.
 pub(super) struct Screen<'p> {
     printer: &'p Printer,
+    events: Receiver<io::Result<Event>>,
 }
 
 impl<'p> Screen<'p> {
     pub(super) fn enter(printer: &'p Printer) -> Result<Self, Failure> {
         enable_raw_mode().map_err(|error| no_screen(&error))?;
         // From here on it is given back.
-        let screen = Self { printer };
+        let screen = Self { printer, events: listen() };
         let mut text = String::new();
         add(&mut text, EnterAlternateScreen);
         add(&mut text, EnableBracketedPaste);
@@ -69,33 +71,44 @@ impl<'p> Screen<'p> {
     }
 
     /// Waits until the person does something.
-    #[expect(clippy::unused_self, reason = "keys come one by one only as long as the screen is ours")]
     pub(super) fn input(&self, interrupts: &Interrupts) -> Input {
         loop {
             if interrupts.were_asked() {
                 return Input::Interrupted;
             }
-            let event = match poll(GLANCE) {
-                Ok(true) => read(),
-                // A terminal that is gone says nothing more, and would be asked for ever.
-                Ok(false) if io::stdin().is_terminal() => continue,
-                Ok(false) => return Input::Interrupted,
-                Err(error) => Err(error),
-            };
-            match event {
-                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {
+            match self.events.recv_timeout(GLANCE) {
+                Ok(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
                     if let Some(input) = pressed(key) {
                         return input;
                     }
                 }
-                Ok(Event::Paste(text)) => return Input::Pasted(text),
-                Ok(Event::Resize(..)) => return Input::Resized,
-                Ok(_) => {}
-                // A terminal that was closed cannot be read from.
-                Err(_) => return Input::Interrupted,
+                Ok(Ok(Event::Paste(text))) => return Input::Pasted(text),
+                Ok(Ok(Event::Resize(..))) => return Input::Resized,
+                Ok(Ok(_)) => {}
+                // A terminal that is gone says nothing more, and would be waited for for ever.
+                Err(RecvTimeoutError::Timeout) if io::stdin().is_terminal() => {}
+                Ok(Err(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    return Input::Interrupted;
+                }
             }
         }
     }
+}
+
+/// Reads what is typed, in a thread of its own: once the terminal is gone, `read` tries again without end and never
+/// comes back, and nobody but that thread may wait for it.
+fn listen() -> Receiver<io::Result<Event>> {
+    let (heard, events) = channel();
+    std::thread::spawn(move || {
+        loop {
+            let event = read();
+            let is_over = event.is_err();
+            if heard.send(event).is_err() || is_over {
+                return;
+            }
+        }
+    });
+    events
 }
 
 impl Drop for Screen<'_> {
