@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 use karat_core::redact::Redactor;
 use karat_core::registry::Gap;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, printable};
+use serde::Serialize;
 
 use crate::args::{ColorChoice, GlobalArgs};
 use crate::environment::Environment;
@@ -81,6 +82,17 @@ impl Printer {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }
+    }
+
+    /// Prints what a verb has to say.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        self.out(text).map_err(|error| Failure::errored(error.to_string()))
+    }
+
+    /// Prints one JSON document, as programs read it.
+    pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(document).map_err(|error| Failure::errored(error.to_string()))?;
+        self.print(&format!("{text}\n"))
     }
 
     /// Writes what was kept, byte for byte.

@@ -66,8 +66,8 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
     });
     let report = runtime_that_ends()?.block_on(adding)?;
     match args.format {
-        OutputFormat::Json => super::print_json(&report, printer)?,
-        OutputFormat::Human => super::print(&evals_added_text(&report, printer.console()), printer)?,
+        OutputFormat::Json => printer.print_json(&report)?,
+        OutputFormat::Human => printer.print(&evals_added_text(&report, printer.console()))?,
     }
     Ok(ExitStatus::Success)
 }

@@ -113,7 +113,7 @@ impl Adopting<'_> {
                     match number.and_then(|number| self.refinement.candidates.get(number - 1)) {
                         Some(candidate) => {
                             let text = code_diff_text(&self.version.code, &candidate.code, printer.console());
-                            printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+                            printer.print(&text)?;
                         }
                         None => printer.talk(&format!("of which? d {numbers}")),
                     }
@@ -152,7 +152,7 @@ impl Adopting<'_> {
         self.runtime.block_on(self.store.close());
         let name = printable(&version.eval_id).into_owned();
         let told = format!("adopted {} as version {} of {name}\n", candidate.number, added.version);
-        printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
+        printer.print(&told)?;
         printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
         self.offer_file(candidate, printer)?;
         Ok(ExitStatus::Success)

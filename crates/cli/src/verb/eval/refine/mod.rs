@@ -18,7 +18,6 @@ use karat_store::Store;
 use self::judging::Court;
 use self::rated::{Parted, RatedTrace};
 use crate::args::{EvalRefineArgs, HOLD_OUT, OutputFormat};
-use crate::author::approver;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
@@ -138,10 +137,10 @@ fn who_is_asked(args: &EvalRefineArgs, environment: &Environment) -> Result<Opti
         && !args.dry_run
         && environment.stdin_is_terminal
         && environment.stderr_is_terminal;
-    if !is_asked && args.approved_by.is_none() {
+    if !is_asked && args.approver.approved_by.is_none() {
         return Ok(None);
     }
-    let approver = approver(args.approved_by.as_deref(), environment)?;
+    let approver = args.approver.name(environment)?;
     Ok(is_asked.then_some(approver))
 }
 
@@ -189,8 +188,8 @@ fn check(code: &str, eval_id: &str) -> Result<Function, Vec<String>> {
 
 fn show(refinement: &Refinement, format: OutputFormat, printer: &Printer) -> Result<(), Failure> {
     match format {
-        OutputFormat::Json => super::print_json(refinement, printer),
-        OutputFormat::Human => super::print(&refinement_text(refinement, printer.console()), printer),
+        OutputFormat::Json => printer.print_json(refinement),
+        OutputFormat::Human => printer.print(&refinement_text(refinement, printer.console())),
     }
 }
 
@@ -287,7 +286,7 @@ impl Refining<'_> {
         let document: serde_json::Value = serde_json::from_str(&prompt.user).unwrap_or_default();
         printer.note("nobody was asked; this is what the model would be told");
         let question = serde_json::json!({"system": prompt.system, "document": document, "schema": prompt.schema});
-        super::print_json(&question, printer)
+        printer.print_json(&question)
     }
 
     fn into_refinement(self, model: &str) -> Refinement {
