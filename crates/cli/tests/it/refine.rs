@@ -202,6 +202,7 @@ fn a_model_that_writes_nothing_is_an_error(#[case] answer: fn() -> Value, #[case
     let output = refine(&project, &["--candidates", "1"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(output.both().contains(told), "{}", output.both());
+    assert!(!project.path().join(".karat/karat.db-wal").exists(), "the store is closed, so its file is whole");
     assert_eq!(versions(&project).len(), 1);
     assert!(!project.path().join(".karat/refine").exists());
 }
