@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod author;
 mod contradictions;
 mod coverage;
 mod eval;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::author::{ApproverArgs, AuthorArgs};
 pub(crate) use self::contradictions::{
     ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
 };

@@ -3,7 +3,6 @@
 mod agent;
 mod args;
 mod ask;
-mod author;
 mod baseline;
 mod beginning;
 mod chat_model;

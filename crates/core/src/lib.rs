@@ -18,7 +18,7 @@ pub mod feedback;
 pub mod gate;
 pub mod hash;
 pub mod judgement;
-pub mod line_change;
+pub mod line_diff;
 pub mod lint;
 pub mod lock;
 pub mod overlap;

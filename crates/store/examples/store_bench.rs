@@ -193,6 +193,7 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
                 guest_hash: "0123456789ab".to_owned(),
                 note: None,
                 created_at: start(),
+                after: None,
             })
             .await?;
         for some in order.chunks(ROWS_AT_ONCE) {

@@ -258,7 +258,8 @@ async fn verdict_pairs(
     now: u64,
 ) -> Result<Vec<VerdictPair>, StoreError> {
     let statement = Statement::new(
-        "select b.trace_id, b.result, n.result, b.reason, n.reason, n.rating from eval_executions b \
+        "select b.trace_id, b.result, n.result, coalesce(b.reason, b.error), coalesce(n.reason, n.error), n.rating \
+         from eval_executions b \
          join eval_executions n on n.eval_id = b.eval_id and n.eval_version = ? and n.trace_id = b.trace_id \
          and n.is_stale = 0 where b.eval_id = ? and b.eval_version = ? and b.is_stale = 0 order by b.trace_id",
     );

@@ -94,14 +94,19 @@ async fn add_version(database: &Database, new: &NewVersion) -> Result<AddedVersi
         "select v.version, v.code_hash from evals e \
          join eval_versions v on v.eval_id = e.eval_id and v.version = e.newest_version where e.eval_id = ?",
     );
-    let mut version = 1;
-    if let Some(mut row) = transaction.row(newest.bind(&new.eval_id)).await? {
-        let newest = row.number()?;
-        if row.text()? == new.code_hash {
-            return Ok(AddedVersion { version: newest, was_there: true });
-        }
-        version = newest + 1;
+    let newest = match transaction.row(newest.bind(&new.eval_id)).await? {
+        Some(mut row) => Some((row.number()?, row.text()?)),
+        None => None,
+    };
+    let number = newest.as_ref().map(|(number, _)| *number);
+    if new.after.is_some() && new.after != number {
+        return Ok(AddedVersion::Conflict(number));
     }
+    let version = match newest {
+        Some((number, code_hash)) if code_hash == new.code_hash => return Ok(AddedVersion::Unchanged(number)),
+        Some((number, _)) => number + 1,
+        None => 1,
+    };
     let eval = Statement::new(
         "insert into evals (eval_id, newest_version, created_at) values (?, ?, ?) \
          on conflict (eval_id) do update set newest_version = excluded.newest_version",
@@ -114,7 +119,7 @@ async fn add_version(database: &Database, new: &NewVersion) -> Result<AddedVersi
     let added = added.bind(&new.eval_id).bind(version).bind(&new.code).bind(&new.code_hash).bind(&new.guest_hash);
     transaction.execute(added.bind(new.note.as_deref()).bind(new.created_at)).await?;
     transaction.commit().await?;
-    Ok(AddedVersion { version, was_there: false })
+    Ok(AddedVersion::Added(version))
 }
 
 async fn evals(database: &Database) -> Result<Vec<EvalSummary>, StoreError> {

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use karat_core::stored::ResolutionKind;
 
-use super::{OutputFormat, StoreArgs};
+use super::{AuthorArgs, OutputFormat, StoreArgs};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -64,9 +64,8 @@ pub(crate) struct ContradictionsResolveArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Who decided it [default: GIT_AUTHOR_NAME, else who is logged in]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) author: Option<String>,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
     /// What stdout is
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{OutputFormat, RatingName, StoreArgs};
+use super::author::IN_ROWS;
+use super::{AuthorArgs, OutputFormat, RatingName, StoreArgs};
 
 const IMPORT_EXIT_CODES: &str = "\
 Exit codes:
@@ -41,9 +42,8 @@ pub(crate) struct FeedbackAddArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Who says so [default: GIT_AUTHOR_NAME, else who is logged in]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) author: Option<String>,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
     /// What stdout is
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
@@ -58,9 +58,8 @@ pub(crate) struct FeedbackRetractArgs {
     /// Why
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
-    /// Whose rating it is [default: GIT_AUTHOR_NAME, else who is logged in]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) author: Option<String>,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
     /// What stdout is
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
@@ -69,7 +68,7 @@ pub(crate) struct FeedbackRetractArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = IMPORT_EXIT_CODES)]
+#[command(after_help = IMPORT_EXIT_CODES, mut_arg("author", |author| author.help(IN_ROWS)))]
 pub(crate) struct FeedbackImportArgs {
     /// A table with the columns `trace_id`, `rating`, and as you like `note`, `author`, `created_at`; or JSON lines with these
     /// keys; - for stdin
@@ -78,9 +77,8 @@ pub(crate) struct FeedbackImportArgs {
     /// How the file is written [default: by its first character]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<FeedbackKind>,
-    /// Who speaks in rows that name nobody [default: GIT_AUTHOR_NAME, else who is logged in]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) author: Option<String>,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
     /// Pass over columns and keys that are not known
     #[arg(long)]
     pub(crate) ignore_unknown: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::trace_filter::RatingName;
-use super::{ConfigArgs, OutputFormat};
+use super::{ApproverArgs, ConfigArgs, OutputFormat};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -44,9 +44,8 @@ pub(crate) struct ForgeArgs {
     /// listed and left out, with exit code 1
     #[arg(long)]
     pub(crate) approve_all: bool,
-    /// Who approves [default: GIT_AUTHOR_NAME, else who is logged in]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) approved_by: Option<String>,
+    #[command(flatten)]
+    pub(crate) approver: ApproverArgs,
     /// Run each draft against the agent before it is shown, so that you approve with evidence
     #[arg(long, conflicts_with_all = ["plan", "approve_all"])]
     pub(crate) verify: bool,

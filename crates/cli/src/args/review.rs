@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{StoreArgs, TraceFilterArgs};
+use super::{AuthorArgs, StoreArgs, TraceFilterArgs};
 
 const KEYS: &str = "\
 Keys:
@@ -12,9 +12,8 @@ Keys:
 #[derive(Debug, Args)]
 #[command(after_help = KEYS)]
 pub(crate) struct ReviewArgs {
-    /// Who rates [default: GIT_AUTHOR_NAME, else who is logged in]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) author: Option<String>,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
     /// Only traces that this eval has judged; what it says of them decides the order
     #[arg(long, value_name = "NAME")]
     pub(crate) eval: Option<String>,

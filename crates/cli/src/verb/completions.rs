@@ -10,6 +10,6 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "karat", &mut script);
-    printer.out(&String::from_utf8_lossy(&script)).map_err(|error| Failure::errored(error.to_string()))?;
+    printer.print(&String::from_utf8_lossy(&script))?;
     Ok(ExitStatus::Success)
 }

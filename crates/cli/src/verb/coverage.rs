@@ -29,18 +29,14 @@ pub(crate) fn run(args: &CoverageArgs, environment: &Environment, printer: &Prin
     }
     let mut coverage = measure(args, environment, printer)?;
     coverage.require(&required(args));
-    let fail = |error: std::io::Error| Failure::errored(error.to_string());
     for page in &pages {
         let written = coverage_page(&coverage).and_then(|text| page.write(&text));
         written.map_err(|error| Failure::errored(format!("cannot write the page to {page}: {error}")))?;
     }
     match args.format {
-        OutputFormat::Json => {
-            let text = serde_json::to_string_pretty(&coverage).map_err(|error| Failure::errored(error.to_string()))?;
-            printer.out(&format!("{text}\n")).map_err(fail)?;
-        }
+        OutputFormat::Json => printer.print_json(&coverage)?,
         OutputFormat::Human if to_stdout => {}
-        OutputFormat::Human => printer.out(&coverage_text(&coverage, console_settings(printer))).map_err(fail)?,
+        OutputFormat::Human => printer.print(&coverage_text(&coverage, console_settings(printer)))?,
     }
     Ok(status(&coverage))
 }

@@ -31,13 +31,10 @@ pub(crate) fn run(args: &DiffArgs, environment: &Environment, printer: &Printer)
     // Two files that a person names are meant for each other, whatever they are about.
     let are_files = here.join(&args.before).is_file() && here.join(&args.now).is_file();
     let diff = Diff::of(&before, &now, are_files);
-    let text = match args.format {
-        OutputFormat::Json => {
-            serde_json::to_string_pretty(&diff).map_err(|error| Failure::errored(error.to_string()))? + "\n"
-        }
-        OutputFormat::Human => diff.text(printer),
-    };
-    printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+    match args.format {
+        OutputFormat::Json => printer.print_json(&diff)?,
+        OutputFormat::Human => printer.print(&diff.text(printer))?,
+    }
     Ok(diff.status())
 }
 

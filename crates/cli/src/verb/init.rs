@@ -66,7 +66,7 @@ pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer)
     let has_tools = provider.is_some() || folder.join(DEFAULT_REGISTRY).exists();
     let to = if folder == *here { None } else { Some(shown(&folder)) };
     next.push_str(&next_steps(provider.as_ref(), to.as_deref(), has_tools));
-    printer.out(&next).map_err(|error| Failure::errored(error.to_string()))?;
+    printer.print(&next)?;
     Ok(ExitStatus::Success)
 }
 

@@ -23,12 +23,6 @@ pub(crate) fn run(args: OverlapArgs, environment: &Environment, printer: &Printe
     }
 }
 
-/// Prints a report as programs read it.
-fn print_json(report: &impl serde::Serialize, printer: &Printer) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::errored(error.to_string()))?;
-    printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
-}
-
 /// How long a name is shown; programs are given all of it.
 const LONGEST_NAME: usize = 60;
 

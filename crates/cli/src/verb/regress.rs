@@ -65,13 +65,10 @@ struct ReportedCase {
 impl RegressReport {
     /// Prints the report, or what people are told in its place.
     fn print(&self, format: OutputFormat, told: &str, printer: &Printer) -> Result<(), Failure> {
-        let text = match format {
-            OutputFormat::Json => {
-                serde_json::to_string_pretty(self).map_err(|error| Failure::errored(error.to_string()))? + "\n"
-            }
-            OutputFormat::Human => told.to_owned(),
-        };
-        printer.out(&text).map_err(|error| Failure::errored(error.to_string()))
+        match format {
+            OutputFormat::Json => printer.print_json(self),
+            OutputFormat::Human => printer.print(told),
+        }
     }
 }
 

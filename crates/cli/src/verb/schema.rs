@@ -74,7 +74,6 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::TraceShow => schema_for!(ShownTrace),
         SchemaName::TraceReceive => schema_for!(ReceiveEvent),
     };
-    let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::errored(error.to_string()))?;
-    printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))?;
+    printer.print_json(&schema)?;
     Ok(ExitStatus::Success)
 }

@@ -78,20 +78,16 @@ impl Known {
 
     /// Prints a document as programs read it.
     fn print_json(&self, document: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
-        let fail = |error: serde_json::Error| Failure::errored(error.to_string());
-        let text = if self.settings.redactor.is_empty() {
-            serde_json::to_string_pretty(document).map_err(fail)?
-        } else {
-            let mut value = serde_json::to_value(document).map_err(fail)?;
-            self.settings.redactor.value(&mut value);
-            serde_json::to_string_pretty(&value).map_err(fail)?
-        };
-        printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
+        if self.settings.redactor.is_empty() {
+            return printer.print_json(document);
+        }
+        let mut value = serde_json::to_value(document).map_err(|error| Failure::errored(error.to_string()))?;
+        self.settings.redactor.value(&mut value);
+        printer.print_json(&value)
     }
 
     fn print_text(&self, text: &str, printer: &Printer) -> Result<(), Failure> {
-        let text = self.settings.redactor.text(text);
-        printer.out(&text).map_err(|error| Failure::errored(error.to_string()))
+        printer.print(&self.settings.redactor.text(text))
     }
 }
 

@@ -36,8 +36,9 @@ pub(crate) fn judged() -> TempProject {
             let id = format!("t-{number:02}");
             let day = if number % 3 == 0 { "2026-11-03" } else { "2026-11-10" };
             store.trace(&id, "I want my money back", day);
-            store.verdict("eval_refund", first, &id, before, "the word refund is in the answer");
-            store.verdict("eval_refund", second, &id, now, "the tool refund was called");
+            let said = |verdict: Option<bool>, reason| if verdict.is_some() { reason } else { "KeyError: 'refund'" };
+            store.verdict("eval_refund", first, &id, before, said(before, "the word refund is in the answer"));
+            store.verdict("eval_refund", second, &id, now, said(now, "the tool refund was called"));
             if let Some(rating) = rating {
                 store.feedback("ada", &id, rating, None);
             }
@@ -269,6 +270,7 @@ fn versions_are_compared_on_the_same_traces() {
     1 lost: there was a verdict, and now there is an error
       t-31  passed → errored, positive
         before  the word refund is in the answer
+        now     KeyError: 'refund'
 
     9 for the better: people agree with the verdict now
       t-19  passed → failed, negative
@@ -281,6 +283,7 @@ fn versions_are_compared_on_the_same_traces() {
 
     1 gained: there was an error, and now there is a verdict
       t-32  errored → passed, positive
+        before  KeyError: 'refund'
         now     the tool refund was called
 
     2 changed on traces that are neutral or unrated

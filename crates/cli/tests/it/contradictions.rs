@@ -66,7 +66,8 @@ fn verdict_and_rating_stand_side_by_side() {
     3 contradictions
     ----- stderr -----
     to look:    karat trace show conversation-1
-    to settle:  karat contradictions resolve eval_refund conversation-1 eval-wrong|label-wrong|dismissed
+    to settle:
+      karat contradictions resolve eval_refund conversation-1 eval-wrong|label-wrong|dismissed
     "#);
 }
 
@@ -80,7 +81,8 @@ fn a_resolution_holds_while_both_stand() {
     ----- stdout -----
     eval_refund on conversation-1: label-wrong
     ----- stderr -----
-    the rating still counts; to correct it: karat feedback add conversation-1 negative
+    the rating still counts; to correct it:
+      karat feedback add conversation-1 negative
     ");
     let open = project.run(["contradictions", "refund"]);
     assert!(open.stdout.ends_with("1 contradiction; 1 resolved (--all shows them)\n"), "{}", open.stdout);

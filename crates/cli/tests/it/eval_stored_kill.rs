@@ -82,6 +82,7 @@ impl Place {
             guest_hash: String::new(),
             note: None,
             created_at: Timestamp::UNIX_EPOCH,
+            after: None,
         };
         with_store(&self.location(), async |store| {
             store.put_traces(&traces, Timestamp::UNIX_EPOCH).await.unwrap();

@@ -66,7 +66,8 @@ fn a_trace_becomes_a_case_once() {
     ----- stdout -----
     added rg-get-weather-001 to evals/get-weather.regression.json, a new file
     ----- stderr -----
-    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
+    warning: the user sent 1 further message, and a case sends one: the first is
+      taken; --step takes another
     ");
     let case = &project.read_json(FILE)["cases"][0];
     let expected = json!({
@@ -107,8 +108,10 @@ fn another_step_is_another_case() {
     ----- stdout -----
     added rg-get-forecast-001 to evals/get-forecast.regression.json, a new file
     ----- stderr -----
-    warning: the message leans on what was said before, and a case sends one message: reword it with --message
-    warning: the message is a real one and holds an e-mail address: replace it with --message unless it may be kept
+    warning: the message leans on what was said before, and a case sends one
+      message: reword it with --message
+    warning: the message is a real one and holds an e-mail address: replace it with
+      --message unless it may be kept
     ");
     let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
     assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");

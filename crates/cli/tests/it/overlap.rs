@@ -289,7 +289,8 @@ fn the_other_shape_is_converted_when_that_is_asked_for() {
     ----- stdout -----
     ----- stderr -----
     error: evals/overlap-map.json: the overlap map is a list under 'tools', which is read but not edited
-    hint: --convert rewrites it in the shape that karat edits, and says what has no place there
+    hint: --convert rewrites it in the shape that karat edits, and says what has no
+      place there
     ");
     assert_eq!(project.read_json(MAP), list);
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate", "--convert"]).filtered(), @"

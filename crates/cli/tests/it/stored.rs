@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use karat_core::feedback::{Feedback, Rating};
 use karat_core::judgement::ErrorKind;
 use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
+use karat_core::stored::{AddedVersion, Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
 use karat_store::{Location, Store};
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
@@ -59,8 +59,12 @@ impl ProjectStore {
             guest_hash: "guest".to_owned(),
             note: None,
             created_at: at(0),
+            after: None,
         };
-        self.runtime.block_on(self.store.add_version(&version)).unwrap().version
+        match self.runtime.block_on(self.store.add_version(&version)).unwrap() {
+            AddedVersion::Added(number) | AddedVersion::Unchanged(number) => number,
+            AddedVersion::Conflict(newest) => panic!("{newest:?} is as good as any"),
+        }
     }
 
     pub(crate) fn verdict(&self, eval_id: &str, version: u64, trace_id: &str, verdict: Verdict, reason: &str) {

@@ -68,6 +68,7 @@ pub struct ChangedVerdict {
     /// Null: an error.
     pub before: Option<bool>,
     pub now: Option<bool>,
+    /// The reason, or the error.
     pub before_reason: Option<String>,
     pub now_reason: Option<String>,
     /// What people say; null where nobody said anything.

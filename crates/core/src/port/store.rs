@@ -56,7 +56,7 @@ pub trait TraceStore: Send + Sync {
 
 /// Evals and what they said.
 pub trait EvalStore: Send + Sync {
-    /// Adds a version, unless the newest has the same code.
+    /// Adds a version, unless the newest has the same code, or is not the one that the version is to follow.
     fn add_version<'s>(&'s self, version: &'s NewVersion) -> Stored<'s, AddedVersion>;
 
     /// Returns all evals by name.

@@ -130,6 +130,7 @@ pub struct VerdictPair {
     /// None: an error.
     pub before: Option<bool>,
     pub now: Option<bool>,
+    /// The reason, or the error.
     pub before_reason: Option<String>,
     pub now_reason: Option<String>,
     pub rating: Option<Rating>,

@@ -18,6 +18,8 @@ pub struct NewVersion {
     /// Why there is this version, where somebody says.
     pub note: Option<String>,
     pub created_at: Timestamp,
+    /// Which version must be the newest, where that matters to whoever adds this one.
+    pub after: Option<u64>,
 }
 
 /// One version of an eval. It never changes.
@@ -37,10 +39,13 @@ pub struct EvalVersion {
 
 /// What came of adding a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AddedVersion {
-    pub version: u64,
-    /// The newest version has the same code already, so that none was added.
-    pub was_there: bool,
+pub enum AddedVersion {
+    /// It is the newest now, under this number.
+    Added(u64),
+    /// The newest version, which is this one, has the same code: none was added.
+    Unchanged(u64),
+    /// The newest is not the one that was expected: none was added. None: there is no version at all.
+    Conflict(Option<u64>),
 }
 
 /// An eval and what its newest version said.

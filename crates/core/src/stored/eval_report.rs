@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{EvalSummary, EvalVersion, VersionCounts};
 use crate::judgement::{Execution, FunctionSummary, Tally};
-use crate::line_change::LineChange;
+use crate::line_diff::{LineChange, LineDiff};
 
 /// What `karat eval add --format json` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -100,7 +100,7 @@ impl EvalHistory {
             note: version.note.clone(),
             code_hash: version.code_hash.clone(),
             guest_hash: version.guest_hash.clone(),
-            lines: LineChange::between(before, &version.code),
+            lines: LineDiff::between(before, &version.code).change(),
         };
         let mut past: Vec<PastVersion> = versions.iter().zip(before).map(past).collect();
         past.reverse();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::line_change::LineChange;
+use karat_core::line_diff::LineChange;
 use karat_core::stored::{EvalHistory, EvalList, EvalShown, EvalSummary, EvalsAdded, VersionCounts};
 
 use crate::console::{ConsoleSettings, Verbosity};

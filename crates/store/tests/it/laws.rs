@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use karat_core::feedback::{Feedback, Rating, consensus};
 use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{AgreementCounts, ContradictionFilter, Resolution, ResolutionKind};
+use karat_core::stored::{AddedVersion, AgreementCounts, ContradictionFilter, Resolution, ResolutionKind};
 use karat_store::Store;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -164,12 +164,14 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
         Act::AddVersion { eval, code } => {
             let added = store.add_version(&version(&eval_id(eval), &code.to_string())).await.expect("added");
             let expected = match model.newest.get(&eval) {
-                Some((newest, before)) if *before == code => (*newest, true),
-                Some((newest, _)) => (newest + 1, false),
-                None => (1, false),
+                Some((newest, before)) if *before == code => AddedVersion::Unchanged(*newest),
+                Some((newest, _)) => AddedVersion::Added(newest + 1),
+                None => AddedVersion::Added(1),
             };
-            assert_eq!((added.version, added.was_there), expected);
-            model.newest.insert(eval, (expected.0, code));
+            assert_eq!(added, expected);
+            if let AddedVersion::Added(version) = added {
+                model.newest.insert(eval, (version, code));
+            }
         }
         Act::Judge { eval, back, trace, result } => {
             let Some((newest, _)) = model.newest.get(&eval) else { return };

@@ -176,6 +176,7 @@ pub(crate) fn version(eval_id: &str, code: &str) -> NewVersion {
         guest_hash: "guest".to_owned(),
         note: Some(format!("because of {code}")),
         created_at: at(0),
+        after: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use karat_core::feedback::Rating;
 use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{ContradictionFilter, Expected, NewTrace, Put, TraceFilter};
+use karat_core::stored::{AddedVersion, ContradictionFilter, Expected, NewTrace, NewVersion, Put, TraceFilter};
 use karat_store::{Location, Store, raw_hash};
 use rstest::rstest;
 
@@ -122,5 +122,34 @@ async fn ratings_reach_executions_that_arrive_at_the_same_time(#[case] kind: Kin
     assert_eq!(store.agreement("eval_x", 1).await.expect("counts").failed_positive, count as u64);
     let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
     assert_eq!(found.len(), count);
+    place.remove(store).await;
+}
+
+/// Whoever follows a version at the same time as others is told that somebody else was first.
+#[rstest]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_version_follows_another(#[values(Kind::Sqlite, Kind::Postgres)] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let store = place.open().await;
+    store.add_version(&version("eval_x", "the first")).await.expect("added");
+    spread(&place.location, |store, writer| async move {
+        for round in 0..ROUNDS {
+            loop {
+                let newest = store.evals().await.expect("evals")[0].newest_version;
+                let new = version("eval_x", &format!("{writer}.{round}"));
+                match store.add_version(&NewVersion { after: Some(newest), ..new }).await.expect("an answer") {
+                    AddedVersion::Added(number) => {
+                        assert_eq!(number, newest + 1);
+                        break;
+                    }
+                    AddedVersion::Conflict(now) => assert!(now > Some(newest)),
+                    AddedVersion::Unchanged(_) => panic!("nobody else has this code"),
+                }
+            }
+        }
+        store.close().await;
+    })
+    .await;
+    assert_eq!(store.evals().await.expect("evals")[0].newest_version, (WRITERS * ROUNDS) as u64 + 1);
     place.remove(store).await;
 }

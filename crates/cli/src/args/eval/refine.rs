@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{ConfigArgs, OutputFormat};
+use crate::args::{ApproverArgs, ConfigArgs, OutputFormat};
 
 const REFINING: &str = "\
 The rated traces are parted: the model is told of the training part (the code, contradictions and
@@ -44,9 +44,8 @@ pub(crate) struct EvalRefineArgs {
     /// Write the candidates into this folder [default without a terminal: .karat/refine/NAME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Who approves [default: GIT_AUTHOR_NAME, else who is logged in]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) approved_by: Option<String>,
+    #[command(flatten)]
+    pub(crate) approver: ApproverArgs,
     /// What stdout is
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,

@@ -151,29 +151,21 @@ impl<'p> Reporter<'p> {
             let nowhere = Place { range: 0..0, position: Position { line: 1, column: 1 } };
             SourceProblem::without_source(&issue.file, finding(nowhere), issue.severity, rule)
         };
-        self.out(&format!("{}\n\n", render(problem, self.printer, self.printer.stdout_palette)))
+        self.printer.print(&format!("{}\n\n", render(problem, self.printer, self.printer.stdout_palette)))
     }
 
     /// Prints the end, and returns what is left to say to the caller.
     pub(super) fn end(mut self, silenced: usize, strict: bool) -> Result<ExitStatus, Failure> {
         self.report.silenced = silenced;
         match self.format {
-            OutputFormat::Json => {
-                let text =
-                    serde_json::to_string_pretty(&self.report).map_err(|error| Failure::errored(error.to_string()))?;
-                self.out(&format!("{text}\n"))?;
-            }
+            OutputFormat::Json => self.printer.print_json(&self.report)?,
             OutputFormat::Human => {
                 let left_out = self.left_out_lines();
                 let gap = if left_out.is_empty() { "" } else { "\n" };
-                self.out(&format!("{left_out}{gap}{}\n", self.totals()))?;
+                self.printer.print(&format!("{left_out}{gap}{}\n", self.totals()))?;
             }
         }
         Ok(self.report.status(strict))
-    }
-
-    fn out(&self, text: &str) -> Result<(), Failure> {
-        self.printer.out(text).map_err(|error| Failure::errored(error.to_string()))
     }
 
     fn left_out_lines(&self) -> String {

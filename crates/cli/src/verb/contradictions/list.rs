@@ -7,7 +7,6 @@ use karat_core::stored::ContradictionFilter;
 use karat_report::contradictions_text;
 use karat_store::Store;
 
-use super::print_json;
 use crate::args::{ContradictionsListArgs, OutputFormat};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -29,10 +28,10 @@ pub(super) fn run(
     let list = with_store(open_store_to_read(&settings), async |store| read(args, store).await);
     let list = runtime_that_ends()?.block_on(list)?;
     match args.format {
-        OutputFormat::Json => print_json(&list, printer)?,
+        OutputFormat::Json => printer.print_json(&list)?,
         OutputFormat::Human => {
             let text = contradictions_text(&list, printer.console());
-            printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+            printer.print(&text)?;
             advise(&list, printer);
         }
     }

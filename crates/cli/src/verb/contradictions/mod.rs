@@ -20,9 +20,3 @@ pub(crate) fn run(
         Some(ContradictionsAction::Resolve(args)) => resolve::run(&args, environment, printer),
     }
 }
-
-/// Prints a report as programs read it.
-fn print_json(report: &impl serde::Serialize, printer: &Printer) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::errored(error.to_string()))?;
-    printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
-}

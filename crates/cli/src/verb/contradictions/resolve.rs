@@ -8,9 +8,7 @@ use karat_core::stored::{Contradiction, ContradictionFilter, Resolution, Resolut
 use karat_report::printable;
 use karat_store::Store;
 
-use super::print_json;
 use crate::args::{ContradictionsResolveArgs, OutputFormat};
-use crate::author::author;
 use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -27,7 +25,7 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
-    let author = author(args.author.as_deref(), environment)?;
+    let author = args.author.name(environment)?;
     let resolution = Resolution {
         kind: args.kind.into(),
         note: args.note.clone().filter(|note| !note.trim().is_empty()),
@@ -37,10 +35,10 @@ pub(super) fn run(
     let resolved = with_store(open_store_to_read(&settings), async |store| resolve(args, resolution, store).await);
     let resolved = runtime_that_ends()?.block_on(resolved)?;
     match args.format {
-        OutputFormat::Json => print_json(&resolved, printer)?,
+        OutputFormat::Json => printer.print_json(&resolved)?,
         OutputFormat::Human => {
             let line = told(&resolved, args.kind.into());
-            printer.out(&line).map_err(|error| Failure::errored(error.to_string()))?;
+            printer.print(&line)?;
             advise(&resolved.contradiction, args.kind.into(), printer);
         }
     }

@@ -2,8 +2,9 @@
 
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
-use karat_core::stored::{EvalAdded, EvalVersion, EvalsAdded, NewVersion};
+use karat_core::stored::{AddedVersion, EvalAdded, EvalVersion, EvalsAdded, NewVersion};
 use karat_report::{evals_added_text, printable};
+use karat_store::Store;
 
 use crate::args::{EvalAddArgs, OutputFormat};
 use crate::clock::SystemClock;
@@ -27,6 +28,23 @@ fn warn_of_return(version: &NewVersion, before: &[EvalVersion], printer: &Printe
     }
 }
 
+/// Adds a version after those that there are, and returns its number and whether it is new.
+async fn add(version: &NewVersion, store: &Store, printer: &Printer) -> Result<(u64, bool), Failure> {
+    loop {
+        let before = store.versions(&version.eval_id).await.map_err(store_failure)?;
+        let after = before.last().map(|newest| newest.version);
+        match store.add_version(&NewVersion { after, ..version.clone() }).await.map_err(store_failure)? {
+            AddedVersion::Added(number) => {
+                warn_of_return(version, &before, printer);
+                return Ok((number, true));
+            }
+            AddedVersion::Unchanged(number) => return Ok((number, false)),
+            // Somebody else added one, which is then what this one replaces.
+            AddedVersion::Conflict(_) => {}
+        }
+    }
+}
+
 pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let paths = paths_among(&args.functions, &environment.current_dir);
     let settings = Settings::resolve(&args.store.config_args(), &paths, environment, printer)?;
@@ -47,16 +65,13 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
                 guest_hash: guest.hash().to_owned(),
                 note: note.map(str::to_owned),
                 created_at: SystemClock.now(),
+                after: None,
             };
-            let before = store.versions(&version.eval_id).await.map_err(store_failure)?;
-            let added = store.add_version(&version).await.map_err(store_failure)?;
-            if !added.was_there {
-                warn_of_return(&version, &before, printer);
-            }
+            let (number, is_new) = add(&version, store, printer).await?;
             evals.push(EvalAdded {
                 eval_id: version.eval_id,
-                version: added.version,
-                added: !added.was_there,
+                version: number,
+                added: is_new,
                 file: loaded.shown.clone(),
                 code_hash: version.code_hash,
                 guest_hash: version.guest_hash,
@@ -66,8 +81,8 @@ pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Print
     });
     let report = runtime_that_ends()?.block_on(adding)?;
     match args.format {
-        OutputFormat::Json => super::print_json(&report, printer)?,
-        OutputFormat::Human => super::print(&evals_added_text(&report, printer.console()), printer)?,
+        OutputFormat::Json => printer.print_json(&report)?,
+        OutputFormat::Human => printer.print(&evals_added_text(&report, printer.console()))?,
     }
     Ok(ExitStatus::Success)
 }

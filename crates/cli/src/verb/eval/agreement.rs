@@ -24,13 +24,10 @@ pub(super) fn run(
     let settings = Settings::resolve(&args.config_args(), &[], environment, printer)?;
     let report = with_store(open_store_to_read(&settings), async |store| measure(args, store, &settings).await);
     let report = runtime_that_ends()?.block_on(report)?;
-    let text = match args.format {
-        OutputFormat::Json => {
-            serde_json::to_string_pretty(&report).map_err(|error| Failure::errored(error.to_string()))? + "\n"
-        }
-        OutputFormat::Human => agreement_text(&report, printer.console()),
-    };
-    printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+    match args.format {
+        OutputFormat::Json => printer.print_json(&report)?,
+        OutputFormat::Human => printer.print(&agreement_text(&report, printer.console()))?,
+    }
     if args.format == OutputFormat::Human {
         advise(&report, printer);
     }

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &EvalCheckArgs, environment: &Environment, printer: &Pri
     for meant in files {
         let file = check(&meant, &settings, |problem| match args.format {
             OutputFormat::Json => Ok(()),
-            OutputFormat::Human => out(&format!("{}\n\n", render(problem, printer, printer.stdout_palette)), printer),
+            OutputFormat::Human => printer.print(&format!("{}\n\n", render(problem, printer, printer.stdout_palette))),
         })?;
         if args.format == OutputFormat::Human {
             tell(&file, printer)?;
@@ -95,17 +95,10 @@ pub(crate) fn run(args: &EvalCheckArgs, environment: &Environment, printer: &Pri
         report.files.push(file);
     }
     match args.format {
-        OutputFormat::Json => {
-            let text = serde_json::to_string_pretty(&report).map_err(|error| Failure::errored(error.to_string()))?;
-            out(&format!("{text}\n"), printer)?;
-        }
-        OutputFormat::Human => out(&format!("{}\n", report.totals(printer)), printer)?,
+        OutputFormat::Json => printer.print_json(&report)?,
+        OutputFormat::Human => printer.print(&format!("{}\n", report.totals(printer)))?,
     }
     Ok(if report.files.iter().all(CheckedFile::is_valid) { ExitStatus::Success } else { ExitStatus::Invalid })
-}
-
-fn out(text: &str, printer: &Printer) -> Result<(), Failure> {
-    printer.out(text).map_err(|error| Failure::errored(error.to_string()))
 }
 
 /// Reads no more of a file than shows that it is too long.
@@ -200,10 +193,10 @@ fn tell(file: &CheckedFile, printer: &Printer) -> Result<(), Failure> {
         printer.failure(&Failure { hints: file.hints.clone(), ..Failure::invalid(error) });
     } else if let Some(more) = file.findings.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
         let line = format!("{} and {more} more in {}", printer.symbols.ellipsis, printable(&file.path));
-        out(&format!("{line}\n--format json lists all\n\n"), printer)?;
+        printer.print(&format!("{line}\n--format json lists all\n\n"))?;
     } else if let Some(function) = file.function.as_ref().filter(|_| !printer.quiet) {
         let sign = printer.stdout_palette.good(printer.symbols.passed);
-        out(&format!("{sign} {}: {}\n", printable(&file.path), printable(function)), printer)?;
+        printer.print(&format!("{sign} {}: {}\n", printable(&file.path), printable(function)))?;
     }
     Ok(())
 }

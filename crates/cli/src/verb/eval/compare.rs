@@ -28,16 +28,13 @@ pub(super) fn run(args: &EvalCompareArgs, environment: &Environment, printer: &P
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
     let comparison = with_store(open_store_to_read(&settings), async |store| compare(&wanted, store).await);
     let comparison = runtime_that_ends()?.block_on(comparison)?;
-    let text = match args.format {
-        OutputFormat::Json => {
-            serde_json::to_string_pretty(&comparison).map_err(|error| Failure::errored(error.to_string()))? + "\n"
-        }
+    match args.format {
+        OutputFormat::Json => printer.print_json(&comparison)?,
         OutputFormat::Human => {
             let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-            version_comparison_text(&comparison, limit, printer.console())
+            printer.print(&version_comparison_text(&comparison, limit, printer.console()))?;
         }
-    };
-    printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+    }
     if comparison.common_traces == 0 && args.format == OutputFormat::Human {
         let version = |figures: VersionFigures| figures.version.unwrap_or_default();
         let (name, before, now) = (&comparison.eval_id, version(comparison.before), version(comparison.now));

@@ -95,15 +95,11 @@ pub(crate) fn run(args: &EvalDoctorArgs, environment: &Environment, printer: &Pr
         report.problem = Some(failure.message.clone());
     }
     report.is_healthy = examined.is_ok() && report.promises.iter().all(|promise| promise.held);
-    let text = match args.format {
-        OutputFormat::Json => {
-            let text = serde_json::to_string_pretty(&report).map_err(|error| Failure::errored(error.to_string()))?;
-            format!("{text}\n")
-        }
-        OutputFormat::Human if examined.is_ok() => report.totals(printer),
-        OutputFormat::Human => String::new(),
-    };
-    out(&text, printer)?;
+    match args.format {
+        OutputFormat::Json => printer.print_json(&report)?,
+        OutputFormat::Human if examined.is_ok() => printer.print(&report.totals(printer))?,
+        OutputFormat::Human => {}
+    }
     examined?;
     Ok(if report.is_healthy { ExitStatus::Success } else { ExitStatus::Errored })
 }
@@ -116,7 +112,7 @@ fn examine(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let tell = |text: &str| match format {
-        OutputFormat::Human => out(text, printer),
+        OutputFormat::Human => printer.print(text),
         OutputFormat::Json => Ok(()),
     };
     let errored = |error: SandboxError| Failure { status: ExitStatus::Errored, ..sandbox_failure(error) };
@@ -151,10 +147,6 @@ fn try_all(
     told?;
     let trials = trials.map_err(sandbox_failure)?;
     Ok(trials.into_iter().map(PromiseReport::of).collect())
-}
-
-fn out(text: &str, printer: &Printer) -> Result<(), Failure> {
-    printer.out(text).map_err(|error| Failure::errored(error.to_string()))
 }
 
 fn row(name: &str, text: &str) -> String {

@@ -24,8 +24,8 @@ pub(crate) fn run(args: &EvalHistoryArgs, environment: &Environment, printer: &P
     });
     let history = runtime_that_ends()?.block_on(reading)?;
     match args.format {
-        OutputFormat::Json => super::print_json(&history, printer)?,
-        OutputFormat::Human => super::print(&eval_history_text(&history, printer.console()), printer)?,
+        OutputFormat::Json => printer.print_json(&history)?,
+        OutputFormat::Human => printer.print(&eval_history_text(&history, printer.console()))?,
     }
     Ok(ExitStatus::Success)
 }

@@ -19,8 +19,8 @@ pub(crate) fn run(args: &EvalListArgs, environment: &Environment, printer: &Prin
     let listing = with_store(open_store_to_read(&settings), async |store| store.evals().await.map_err(store_failure));
     let list = EvalList { evals: runtime_that_ends()?.block_on(listing)? };
     match args.format {
-        OutputFormat::Json => super::print_json(&list, printer)?,
-        OutputFormat::Human => super::print(&eval_list_text(&list, printer.console()), printer)?,
+        OutputFormat::Json => printer.print_json(&list)?,
+        OutputFormat::Human => printer.print(&eval_list_text(&list, printer.console()))?,
     }
     if list.evals.is_empty() {
         printer.note(&format!("there are no evals in the store; {ADD_ONE}"));

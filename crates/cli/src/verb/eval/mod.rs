@@ -19,7 +19,6 @@ mod stored;
 mod test;
 
 use karat_core::exit::ExitStatus;
-use serde::Serialize;
 
 pub(crate) use self::check::EvalCheckReport;
 pub(crate) use self::doctor::DoctorReport;
@@ -45,13 +44,4 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),
     }
-}
-
-fn print_json(report: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::errored(error.to_string()))?;
-    print(&format!("{text}\n"), printer)
-}
-
-fn print(text: &str, printer: &Printer) -> Result<(), Failure> {
-    printer.out(text).map_err(|error| Failure::errored(error.to_string()))
 }

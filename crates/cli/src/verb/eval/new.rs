@@ -50,7 +50,7 @@ pub(crate) fn run(args: &EvalNewArgs, environment: &Environment, printer: &Print
          karat eval add {name}\n  karat eval run {name} --stored\n",
         settings.shown(&cases)
     );
-    printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+    printer.print(&text)?;
     Ok(ExitStatus::Success)
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     }
     if is_table && tally.traces() > 0 {
         let text = eval_run_text(&summary, printer.console());
-        printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+        printer.print(&text)?;
     }
     judged?;
     if interrupted {

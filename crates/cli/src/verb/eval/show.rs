@@ -25,8 +25,8 @@ pub(crate) fn run(args: &EvalShowArgs, environment: &Environment, printer: &Prin
     });
     let shown = runtime_that_ends()?.block_on(reading)?;
     match args.format {
-        OutputFormat::Json => super::print_json(&shown, printer)?,
-        OutputFormat::Human => super::print(&eval_shown_text(&shown, printer.console()), printer)?,
+        OutputFormat::Json => printer.print_json(&shown)?,
+        OutputFormat::Human => printer.print(&eval_shown_text(&shown, printer.console()))?,
     }
     Ok(ExitStatus::Success)
 }

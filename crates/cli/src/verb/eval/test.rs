@@ -58,13 +58,10 @@ pub(crate) fn run(args: &EvalTestArgs, environment: &Environment, printer: &Prin
         tested.extend(suites.into_iter().map(|suite| suite.tested(Vec::new(), &settings)));
     }
     let report = EvalTestReport::new(tested);
-    let text = match args.format {
-        OutputFormat::Json => {
-            serde_json::to_string_pretty(&report).map_err(|error| Failure::errored(error.to_string()))? + "\n"
-        }
-        OutputFormat::Human => eval_test_text(&report, printer.console()),
-    };
-    printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+    match args.format {
+        OutputFormat::Json => printer.print_json(&report)?,
+        OutputFormat::Human => printer.print(&eval_test_text(&report, printer.console()))?,
+    }
     Ok(status(&report))
 }
 

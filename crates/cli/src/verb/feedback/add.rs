@@ -9,9 +9,7 @@ use karat_report::printable;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{print, print_json};
-use crate::args::{FeedbackAddArgs, FeedbackRetractArgs, OutputFormat, StoreArgs};
-use crate::author::author;
+use crate::args::{AuthorArgs, FeedbackAddArgs, FeedbackRetractArgs, OutputFormat, StoreArgs};
 use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -42,14 +40,14 @@ struct Wish<'w> {
     trace: &'w str,
     rating: Option<Rating>,
     note: Option<&'w str>,
-    author: Option<&'w str>,
+    author: &'w AuthorArgs,
     format: OutputFormat,
     store: &'w StoreArgs,
 }
 
 pub(super) fn run(args: &FeedbackAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let FeedbackAddArgs { trace, rating, note, author, format, store } = args;
-    let (note, author) = (note.as_deref(), author.as_deref());
+    let note = note.as_deref();
     let wish = Wish { trace, rating: Some((*rating).into()), note, author, format: *format, store };
     say(&wish, environment, printer)
 }
@@ -60,12 +58,12 @@ pub(super) fn retract(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let FeedbackRetractArgs { trace, note, author, format, store } = args;
-    let (note, author) = (note.as_deref(), author.as_deref());
+    let note = note.as_deref();
     say(&Wish { trace, rating: None, note, author, format: *format, store }, environment, printer)
 }
 
 fn say(wish: &Wish<'_>, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let author = author(wish.author, environment)?;
+    let author = wish.author.name(environment)?;
     let settings = Settings::resolve(&wish.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
     let (trace_id, change) = runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
@@ -74,8 +72,8 @@ fn say(wish: &Wish<'_>, environment: &Environment, printer: &Printer) -> Result<
         Ok((trace_id, change))
     }))?;
     match wish.format {
-        OutputFormat::Json => print_json(&change, printer)?,
-        OutputFormat::Human => print(&told(&trace_id, &change), printer)?,
+        OutputFormat::Json => printer.print_json(&change)?,
+        OutputFormat::Human => printer.print(&told(&trace_id, &change))?,
     }
     Ok(ExitStatus::Success)
 }

@@ -15,9 +15,7 @@ use karat_store::Store;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{print, print_json};
 use crate::args::{FeedbackImportArgs, FeedbackKind, OutputFormat};
-use crate::author::author;
 use crate::clock::SystemClock;
 use crate::diagnostic::print_findings;
 use crate::environment::Environment;
@@ -72,9 +70,11 @@ pub(super) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let named = args.author.as_deref();
     // Only rows that name nobody need one.
-    let author = if named.is_some() { Some(author(named, environment)?) } else { author(None, environment).ok() };
+    let author = match args.author.name(environment) {
+        Err(failure) if args.author.author.is_some() => return Err(failure),
+        author => author.ok(),
+    };
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
     let (name, bytes) = read_file(&args.file, environment)?;
     let text = text_of(&name, &bytes)?;
@@ -121,8 +121,8 @@ pub(super) fn run(
             report.added = new;
         }
         match args.format {
-            OutputFormat::Json => print_json(&report, printer)?,
-            OutputFormat::Human => print(&report.told(&name), printer)?,
+            OutputFormat::Json => printer.print_json(&report)?,
+            OutputFormat::Human => printer.print(&report.told(&name))?,
         }
         // A script that skips what is invalid must be able to see that something was.
         Ok(if report.invalid.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
@@ -160,7 +160,7 @@ fn refuse(
 ) -> Result<ExitStatus, Failure> {
     print_findings(name, text, findings, printer);
     if args.format == OutputFormat::Json {
-        print_json(report, printer)?;
+        printer.print_json(report)?;
     }
     let failure = Failure::invalid(format!("nothing of {name} is imported"));
     Err(if report.rows > 0 { failure.hint("--skip-invalid imports the rows that are valid") } else { failure })

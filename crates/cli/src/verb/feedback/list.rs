@@ -7,7 +7,6 @@ use karat_report::feedback_list_text;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{print, print_json};
 use crate::args::{FeedbackListArgs, FeedbackListFormat};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -59,14 +58,14 @@ pub(super) fn run(
             } else if feedback.is_empty() {
                 printer.note("there is no such statement that counts; --history shows also what was taken back");
             }
-            print(&feedback_list_text(&feedback, printer.console(), printer.screen), printer)?;
+            printer.print(&feedback_list_text(&feedback, printer.console(), printer.screen))?;
             if more {
                 printer.note(&format!("there are more than these {most}: --limit N shows more of them"));
             }
         }
-        FeedbackListFormat::Json => print_json(&FeedbackList { feedback, more }, printer)?,
-        FeedbackListFormat::Jsonl => print(&json_lines(&feedback)?, printer)?,
-        FeedbackListFormat::Csv => print(&table(&feedback)?, printer)?,
+        FeedbackListFormat::Json => printer.print_json(&FeedbackList { feedback, more })?,
+        FeedbackListFormat::Jsonl => printer.print(&json_lines(&feedback)?)?,
+        FeedbackListFormat::Csv => printer.print(&table(&feedback)?)?,
     }
     Ok(ExitStatus::Success)
 }

@@ -5,7 +5,6 @@ mod import;
 mod list;
 
 use karat_core::exit::ExitStatus;
-use serde::Serialize;
 
 pub(crate) use self::add::FeedbackChange;
 pub(crate) use self::import::FeedbackImportReport;
@@ -22,13 +21,4 @@ pub(crate) fn run(args: &FeedbackArgs, environment: &Environment, printer: &Prin
         FeedbackAction::Import(args) => import::run(args, environment, printer),
         FeedbackAction::List(args) => list::run(args, environment, printer),
     }
-}
-
-fn print_json(value: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::errored(error.to_string()))?;
-    print(&(text + "\n"), printer)
-}
-
-fn print(text: &str, printer: &Printer) -> Result<(), Failure> {
-    printer.out(text).map_err(|error| Failure::errored(error.to_string()))
 }

@@ -128,6 +128,6 @@ pub(super) fn list(settings: &Settings, printer: &Printer) -> Result<ExitStatus,
         out.push_str(&printable(&told));
         out.push('\n');
     }
-    printer.out(&out).map_err(|error| Failure::errored(error.to_string()))?;
+    printer.print(&out)?;
     Err(Failure::nothing_selected("several sessions are kept").hint("name the tool: karat forge TOOL --resume"))
 }

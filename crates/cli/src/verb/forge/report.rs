@@ -141,12 +141,10 @@ impl ForgeReport {
 
     /// Prints the report for programs, or this text for people.
     pub(super) fn print(&self, format: OutputFormat, text: &str, printer: &Printer) -> Result<(), Failure> {
-        let fail = |error: &dyn std::fmt::Display| Failure::errored(error.to_string());
-        let text = match format {
-            OutputFormat::Json => serde_json::to_string_pretty(self).map_err(|error| fail(&error))? + "\n",
-            OutputFormat::Human => text.to_owned(),
-        };
-        printer.out(&text).map_err(|error| fail(&error))
+        match format {
+            OutputFormat::Json => printer.print_json(self),
+            OutputFormat::Human => printer.print(text),
+        }
     }
 }
 

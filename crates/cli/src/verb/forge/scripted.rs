@@ -21,7 +21,6 @@ use super::report::ForgeReport;
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
 use super::{Forge, plan_text};
-use crate::author::approver;
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
@@ -244,7 +243,7 @@ impl Forge<'_> {
 
     /// Returns who approves where nobody can be asked.
     pub(super) fn approver_name(&self) -> Result<String, Failure> {
-        approver(self.args.approved_by.as_deref(), self.environment)
+        self.args.approver.name(self.environment)
     }
 
     pub(super) fn known_approver(&self) -> Option<String> {

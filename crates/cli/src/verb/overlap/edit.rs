@@ -164,7 +164,7 @@ impl<'s> MapFile<'s> {
         for change in &changes {
             let _ = writeln!(out, "  {}", printable(&told(change)));
         }
-        printer.out(&out).map_err(|error| Failure::errored(error.to_string()))?;
+        printer.print(&out)?;
         Ok(ExitStatus::Success)
     }
 }

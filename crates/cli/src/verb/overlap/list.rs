@@ -7,7 +7,7 @@ use karat_core::overlap::{OverlapMap, check_overlaps};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{clipped, joined, labelled, print_json};
+use super::{clipped, joined, labelled};
 use crate::args::{OutputFormat, OverlapListArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -48,9 +48,9 @@ pub(super) fn run(args: &OverlapListArgs, environment: &Environment, printer: &P
     let map = read_overlap_map(setting, printer)?;
     let report = ListReport::of(map.as_ref(), map.is_some().then(|| settings.shown(&setting.path)));
     match args.format {
-        OutputFormat::Json => print_json(&report, printer)?,
+        OutputFormat::Json => printer.print_json(&report)?,
         OutputFormat::Human => {
-            printer.out(&report.text(printer)).map_err(|error| Failure::errored(error.to_string()))?;
+            printer.print(&report.text(printer))?;
         }
     }
     let Some(map) = map else {

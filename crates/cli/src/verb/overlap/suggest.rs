@@ -9,7 +9,7 @@ use karat_report::printable;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{clipped, labelled, print_json};
+use super::{clipped, labelled};
 use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
 use crate::baseline::result_paths;
 use crate::confusion::{RunChoice, read_confusion};
@@ -91,9 +91,9 @@ pub(super) fn run(
     };
     let report = SuggestionReport::of(found, args.at_least, confusion.is_some(), limit);
     match args.format {
-        OutputFormat::Json => print_json(&report, printer)?,
+        OutputFormat::Json => printer.print_json(&report)?,
         OutputFormat::Human => {
-            printer.out(&report.text(printer)).map_err(|error| Failure::errored(error.to_string()))?;
+            printer.print(&report.text(printer))?;
         }
     }
     if !registry.gaps().is_empty() {

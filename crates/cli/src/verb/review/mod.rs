@@ -4,9 +4,8 @@ mod desk;
 mod screen;
 
 use karat_core::exit::ExitStatus;
-use karat_core::port::{Clock, EvalStore, FeedbackStore, TraceStore};
+use karat_core::port::{Clock, FeedbackStore, TraceStore};
 use karat_core::review::{Sitting, order};
-use karat_core::source::nearest;
 use karat_core::stored::TraceFilter;
 use karat_report::review_summary;
 use karat_store::Store;
@@ -15,7 +14,6 @@ use tokio::runtime::Runtime;
 use self::desk::{Desk, Next};
 use self::screen::Screen;
 use crate::args::ReviewArgs;
-use crate::author::author;
 use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -23,6 +21,7 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::store::{keep_store, open_store_to_read, store_failure};
+use crate::stored_eval::find_eval;
 use crate::trace_filter::nothing_meant;
 
 pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printe
         return Err(Failure::invalid("a review needs a terminal")
             .hint("'karat feedback add TRACE RATING' rates one trace, 'karat feedback import FILE' many"));
     }
-    let author = author(args.author.as_deref(), environment)?;
+    let author = args.author.name(environment)?;
     let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
     let filter = args.filter.filter(SystemClock.now())?;
     let runtime = Runtime::new().map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
@@ -43,11 +42,11 @@ pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printe
     // The terminal is as it was before: what came of it can be told.
     let mut told = review_summary(desk.sitting()).join("\n");
     told.push('\n');
-    let told = printer.out(&told);
+    let told = printer.print(&told);
     match next? {
         // Where the terminal is gone, nobody is left to tell.
         Next::Interrupt => Ok(ExitStatus::Interrupted),
-        _ => told.map(|()| ExitStatus::Success).map_err(|error| Failure::errored(error.to_string())),
+        _ => told.map(|()| ExitStatus::Success),
     }
 }
 
@@ -72,7 +71,7 @@ fn review(desk: &mut Desk<'_>, interrupts: &Interrupts, printer: &Printer) -> Re
 /// Finds the traces to be looked at, the most informative first.
 async fn sitting(args: &ReviewArgs, author: &str, filter: &TraceFilter, store: &Store) -> Result<Sitting, Failure> {
     let eval = match &args.eval {
-        Some(name) => Some(known_eval(name, store).await?),
+        Some(name) => Some(find_eval(store, name).await?.eval_id),
         None => None,
     };
     let candidates = store.review_candidates(author, eval.as_deref(), filter).await.map_err(store_failure)?;
@@ -104,20 +103,5 @@ async fn nothing_to_review(
         }
         (_, _, None) => Failure::nothing_selected(format!("{author} has rated every trace"))
             .hint("'karat feedback list' shows what was said, 'karat feedback add' changes it"),
-    })
-}
-
-/// Returns the eval's name as the store has it; eval_ may be left out.
-async fn known_eval(name: &str, store: &Store) -> Result<String, Failure> {
-    let evals = store.evals().await.map_err(store_failure)?;
-    let names: Vec<&str> = evals.iter().map(|eval| eval.eval_id.as_str()).collect();
-    let whole = format!("eval_{name}");
-    if let Some(found) = names.iter().find(|known| **known == name || **known == whole) {
-        return Ok((*found).to_owned());
-    }
-    let failure = Failure::invalid(format!("there is no eval '{name}' in the store"));
-    Err(match nearest(name, &names).or_else(|| nearest(&whole, &names)) {
-        Some(near) => failure.hint(format!("did you mean '{near}'?")),
-        None => failure.hint("'karat eval list' shows them, 'karat eval add FILE' adds one"),
     })
 }

@@ -12,7 +12,6 @@ use karat_report::{import_text, wrap};
 use karat_store::{Location, Store};
 use karat_traces::{Kind, LOOKED_FOR, Piece};
 
-use super::print_json;
 use super::progress::ImportProgress;
 use crate::args::{OutputFormat, TraceImportArgs};
 use crate::clock::SystemClock;
@@ -88,11 +87,9 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
 
 fn print(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) -> Result<(), Failure> {
     match args.format {
-        OutputFormat::Json => print_json(report, printer),
+        OutputFormat::Json => printer.print_json(report),
         OutputFormat::Human if report.traces() == 0 && report.refused.is_empty() && !report.interrupted => Ok(()),
-        OutputFormat::Human => {
-            printer.out(&import_text(report, printer.console())).map_err(|error| Failure::errored(error.to_string()))
-        }
+        OutputFormat::Human => printer.print(&import_text(report, printer.console())),
     }
 }
 

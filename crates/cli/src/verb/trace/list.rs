@@ -7,7 +7,6 @@ use karat_core::port::{Clock, TraceStore};
 use karat_core::stored::{TraceFilter, TraceList};
 use karat_report::trace_list_text;
 
-use super::print_json;
 use crate::args::{RunFormat, TraceListArgs};
 use crate::clock::SystemClock;
 use crate::environment::Environment;
@@ -33,22 +32,21 @@ pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Pri
         let limit = args.limit.or(for_people).filter(|limit| *limit > 0);
         let shown = TraceFilter { limit, ..filter };
         let list = TraceList { total, traces: store.list_traces(&shown).await.map_err(store_failure)? };
-        let failed = |error: std::io::Error| Failure::errored(error.to_string());
         match args.format {
-            RunFormat::Json => print_json(&list, printer)?,
+            RunFormat::Json => printer.print_json(&list)?,
             RunFormat::Jsonl => {
                 let mut lines = String::new();
                 for trace in &list.traces {
                     let line = serde_json::to_string(trace).map_err(|error| Failure::errored(error.to_string()))?;
                     let _ = writeln!(lines, "{line}");
                 }
-                printer.out(&lines).map_err(failed)?;
+                printer.print(&lines)?;
             }
             RunFormat::Human => {
                 let ids: Vec<&str> = list.traces.iter().map(|listed| listed.head.trace_id.as_str()).collect();
                 let ids = shortest_ids(store, &ids).await?;
                 if total > 0 {
-                    printer.out(&trace_list_text(&list, &ids, printer.console())).map_err(failed)?;
+                    printer.print(&trace_list_text(&list, &ids, printer.console()))?;
                 }
                 let count = list.traces.len() as u64;
                 if count < total {

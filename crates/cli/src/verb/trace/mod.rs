@@ -21,9 +21,3 @@ pub(crate) fn run(args: TraceArgs, environment: &Environment, printer: &Printer)
         TraceAction::Show(args) => show::run(&args, environment, printer),
     }
 }
-
-/// Prints a value as one JSON document.
-fn print_json(value: &impl serde::Serialize, printer: &Printer) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::errored(error.to_string()))?;
-    printer.out(&format!("{text}\n")).map_err(|error| Failure::errored(error.to_string()))
-}

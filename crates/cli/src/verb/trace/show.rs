@@ -7,7 +7,6 @@ use karat_report::{Length, trace_text};
 use karat_store::Store;
 use serde_json::value::RawValue;
 
-use super::print_json;
 use crate::args::{OutputFormat, TraceShowArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -22,18 +21,17 @@ pub(crate) fn run(args: &TraceShowArgs, environment: &Environment, printer: &Pri
     let runtime = runtime_that_ends()?;
     runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
         let id = resolve_trace_id(store, &args.id).await?;
-        let failed = |error: std::io::Error| Failure::errored(error.to_string());
         if args.raw {
             let raw = store.raw(&id).await.map_err(store_failure)?.unwrap_or_default();
-            printer.out_bytes(&raw).map_err(failed)?;
+            printer.out_bytes(&raw).map_err(|error| Failure::errored(error.to_string()))?;
             return Ok(ExitStatus::Success);
         }
         let shown = read(store, &id).await?;
         match args.format {
-            OutputFormat::Json => print_json(&shown, printer)?,
+            OutputFormat::Json => printer.print_json(&shown)?,
             OutputFormat::Human => {
                 let length = if args.full { Length::Full } else { Length::Short };
-                printer.out(&trace_text(&shown, length, printer.console())).map_err(failed)?;
+                printer.print(&trace_text(&shown, length, printer.console()))?;
             }
         }
         Ok(ExitStatus::Success)

@@ -248,7 +248,13 @@ async fn versions_are_compared(Case { store, .. }: Case<'_>) {
     let pairs = store.verdict_pairs("eval_x", 1, 2).await.expect("pairs");
     let seen: Vec<_> = pairs.iter().map(|pair| (pair.trace_id.as_str(), pair.before, pair.now, pair.rating)).collect();
     assert_eq!(seen, [("a", Some(true), Some(false), Some(Rating::Negative)), ("b", None, Some(true), None)]);
-    assert_eq!(pairs[0].now_reason.as_deref(), Some("because it is false"));
+    let reasons = pairs.iter().map(|pair| (pair.before_reason.as_deref(), pair.now_reason.as_deref()));
+    let expected = [
+        (Some("because it is true"), Some("because it is false")),
+        // Why there is no verdict is as good a reason.
+        (Some("KeyError: 'x'"), Some("because it is true")),
+    ];
+    assert_eq!(reasons.collect::<Vec<_>>(), expected);
 }
 
 async fn a_verdict_of_what_a_trace_was_is_compared_no_more(Case { store, place }: Case<'_>) {

@@ -1,7 +1,7 @@
 //! Evals, their versions, and what they said.
 
 use karat_core::port::{EvalStore, TraceStore};
-use karat_core::stored::{AddedVersion, NewTrace, StoredExecution, TraceFilter, VersionCounts};
+use karat_core::stored::{AddedVersion, NewTrace, NewVersion, StoredExecution, TraceFilter, VersionCounts};
 use karat_store::Store;
 
 use super::{Case, contract};
@@ -9,6 +9,7 @@ use crate::support::{at, execution, trace, version};
 
 contract! {
     versions_are_added
+    a_version_follows_the_one_it_is_to_follow
     a_version_never_changes
     executions_come_out_as_they_went_in
     an_execution_replaces_the_one_before
@@ -36,11 +37,11 @@ async fn unjudged(store: &Store, eval_id: &str, version: u64) -> Vec<String> {
 
 async fn versions_are_added(Case { store, .. }: Case<'_>) {
     let add = async |eval: &str, code: &str| store.add_version(&version(eval, code)).await.expect("added");
-    assert_eq!(add("eval_b", "one").await, AddedVersion { version: 1, was_there: false });
-    assert_eq!(add("eval_b", "one").await, AddedVersion { version: 1, was_there: true });
-    assert_eq!(add("eval_b", "two").await, AddedVersion { version: 2, was_there: false });
-    assert_eq!(add("eval_b", "one").await, AddedVersion { version: 3, was_there: false }, "back to the first");
-    assert_eq!(add("eval_a", "one").await, AddedVersion { version: 1, was_there: false });
+    assert_eq!(add("eval_b", "one").await, AddedVersion::Added(1));
+    assert_eq!(add("eval_b", "one").await, AddedVersion::Unchanged(1));
+    assert_eq!(add("eval_b", "two").await, AddedVersion::Added(2));
+    assert_eq!(add("eval_b", "one").await, AddedVersion::Added(3), "back to the first");
+    assert_eq!(add("eval_a", "one").await, AddedVersion::Added(1));
     let versions = store.versions("eval_b").await.expect("versions");
     let codes: Vec<(u64, &str)> = versions.iter().map(|one| (one.version, one.code.as_str())).collect();
     assert_eq!(codes, [(1, "one"), (2, "two"), (3, "one")]);
@@ -48,6 +49,21 @@ async fn versions_are_added(Case { store, .. }: Case<'_>) {
     assert_eq!(store.versions("eval_c").await.expect("versions"), []);
     let names: Vec<String> = store.evals().await.expect("evals").into_iter().map(|one| one.eval_id).collect();
     assert_eq!(names, ["eval_a", "eval_b"]);
+}
+
+async fn a_version_follows_the_one_it_is_to_follow(Case { store, .. }: Case<'_>) {
+    let add = async |code: &str, after: Option<u64>| {
+        store.add_version(&NewVersion { after, ..version("eval_a", code) }).await.expect("an answer")
+    };
+    assert_eq!(add("one", Some(1)).await, AddedVersion::Conflict(None), "there is none to follow");
+    assert_eq!(add("one", None).await, AddedVersion::Added(1));
+    assert_eq!(add("two", Some(1)).await, AddedVersion::Added(2));
+    assert_eq!(add("three", Some(1)).await, AddedVersion::Conflict(Some(2)));
+    assert_eq!(add("two", Some(1)).await, AddedVersion::Conflict(Some(2)), "whatever its code is");
+    assert_eq!(add("two", Some(2)).await, AddedVersion::Unchanged(2));
+    let versions = store.versions("eval_a").await.expect("versions");
+    assert_eq!(versions.iter().map(|one| one.code.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert_eq!(store.evals().await.expect("evals")[0].newest_version, 2);
 }
 
 async fn a_version_never_changes(Case { store, place }: Case<'_>) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use karat_core::agreement::{Candidate, Refinement};
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
-use karat_core::stored::{EvalVersion, NewVersion};
+use karat_core::stored::{AddedVersion, EvalVersion, NewVersion};
 use karat_core::text::shorten;
 use karat_report::{code_diff_text, printable, replace_file};
 use karat_store::{Store, make_folder};
@@ -113,7 +113,7 @@ impl Adopting<'_> {
                     match number.and_then(|number| self.refinement.candidates.get(number - 1)) {
                         Some(candidate) => {
                             let text = code_diff_text(&self.version.code, &candidate.code, printer.console());
-                            printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+                            printer.print(&text)?;
                         }
                         None => printer.talk(&format!("of which? d {numbers}")),
                     }
@@ -129,15 +129,7 @@ impl Adopting<'_> {
     }
 
     fn adopt(self, candidate: &Candidate, printer: &Printer) -> Result<ExitStatus, Failure> {
-        let versions = self.runtime.block_on(self.store.versions(&self.version.eval_id)).map_err(store_failure)?;
-        // A candidate was measured against one version, and says nothing of another.
-        if let Some(newer) = versions.last().filter(|newest| newest.version != self.version.version) {
-            let file = write_one(candidate, &own_folder(&self.version.eval_id, self.settings), self.settings)?;
-            let (name, number) = (printable(&newer.eval_id), newer.version);
-            let message = format!("version {number} of {name} was added in the meantime, so nothing was adopted");
-            return Err(Failure::errored(message)
-                .hint(format!("'karat eval refine {name}' goes on from it; the candidate is in {file}")));
-        }
+        let name = printable(&self.version.eval_id);
         let why = shorten(&candidate.why, LONGEST_WHY);
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         let version = NewVersion {
@@ -147,12 +139,24 @@ impl Adopting<'_> {
             guest_hash: self.guest_hash.to_owned(),
             note: Some(format!("{REFINED} {}, approved by {}{why}", self.refinement.model, self.approver)),
             created_at: SystemClock.now(),
+            // A candidate was measured against one version, and says nothing of another.
+            after: Some(self.version.version),
         };
         let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;
-        self.runtime.block_on(self.store.close());
-        let name = printable(&version.eval_id).into_owned();
-        let told = format!("adopted {} as version {} of {name}\n", candidate.number, added.version);
-        printer.out(&told).map_err(|error| Failure::errored(error.to_string()))?;
+        let number = match added {
+            AddedVersion::Added(number) | AddedVersion::Unchanged(number) => number,
+            AddedVersion::Conflict(newest) => {
+                let file = write_one(candidate, &own_folder(&self.version.eval_id, self.settings), self.settings)?;
+                let message = match newest {
+                    Some(newest) => format!("version {newest} of {name} was added in the meantime"),
+                    None => format!("{name} is no longer in the store"),
+                };
+                return Err(Failure::errored(format!("{message}, so nothing was adopted"))
+                    .hint(format!("'karat eval refine {name}' goes on from it; the candidate is in {file}")));
+            }
+        };
+        let told = format!("adopted {} as version {number} of {name}\n", candidate.number);
+        printer.print(&told)?;
         printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
         self.offer_file(candidate, printer)?;
         Ok(ExitStatus::Success)

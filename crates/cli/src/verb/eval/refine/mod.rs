@@ -8,23 +8,25 @@ use std::sync::Arc;
 
 use karat_core::agreement::{Candidate, PartAgreement, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank};
 use karat_core::exit::ExitStatus;
+use karat_core::port::ChatModel;
 use karat_core::rubric::total_usage;
 use karat_core::stored::EvalVersion;
 use karat_forge::refine::{Example, Proposed, Rewriting, Rewritten, Tried, rewrite};
 use karat_report::{counted, refinement_text};
 use karat_sandbox::{Function, validate};
 use karat_store::Store;
+use tokio::runtime::Runtime;
 
 use self::judging::Court;
 use self::rated::{Parted, RatedTrace};
 use crate::args::{EvalRefineArgs, HOLD_OUT, OutputFormat};
-use crate::author::approver;
+use crate::chat_model::ChatModelConfig;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::refine_model::{chosen_rewriter, make_rewriter};
-use crate::settings::Settings;
+use crate::settings::{Anchored, Settings};
 use crate::store::{keep_store, open_store_to_read};
 use crate::stored_eval::{find_eval, version_among, versions_of};
 
@@ -52,84 +54,118 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
         Ok((version, parted))
     });
     let (store, (version, parted)) = runtime.block_on(preparing)?;
-    parted.verify(&version.eval_id)?;
-    let model = chosen.map(|chosen| make_rewriter(&chosen, &mut settings, printer)).transpose()?;
-    let today = super::stored::validated(&version)?;
-    let court = Court::open(&settings, environment, printer)?;
-    let today = court.judge(&[Arc::new(today)], &parted)?.into_iter().flatten().collect();
-    let mut refining = Refining {
-        args,
-        version: &version,
-        parted,
-        today,
-        tried: Vec::new(),
-        measured: Vec::new(),
-        refused: Vec::new(),
-    };
-    let examples = runtime.block_on(refining.examples(&store))?;
-    let Some(model) = model else {
-        refining.show_question(&examples, printer)?;
-        return Ok(ExitStatus::Success);
-    };
-    let told = counted(examples.len(), "trace");
-    let identity = model.identity();
-    printer.note(&format!("the code and {told} with what people said of them go to {identity}"));
-    let mut usages = Vec::new();
-    let mut problem = None;
-    for _ in 0..args.rounds {
-        let training = refining.agreement(&refining.today).training;
-        let rewriting = refining.rewriting(&training, &examples);
-        let check = |code: &str| check(code, &version.eval_id).map(drop);
-        let rewritten = match runtime.block_on(rewrite(model.as_ref(), rewriting, &check)) {
-            Ok(rewritten) => rewritten,
-            // What was tried before is worth showing.
-            Err(error) if !refining.tried.is_empty() => {
-                printer.warn(&format!("{identity}: {}", error.message));
-                break;
-            }
-            Err(error) => return Err(Failure::errored(format!("{identity}: {}", error.message))),
+    let workshop = Workshop { args, environment, runtime: &runtime, store: &store, version: &version, printer };
+    let refined = workshop.refine(parted, chosen.as_ref(), approver.as_deref(), &mut settings);
+    // Whatever came of it: a file that is not closed leaves a journal beside it.
+    runtime.block_on(store.close());
+    refined
+}
+
+/// What a refinement is made with, and of what.
+#[derive(Clone, Copy)]
+struct Workshop<'w> {
+    args: &'w EvalRefineArgs,
+    environment: &'w Environment,
+    runtime: &'w Runtime,
+    store: &'w Store,
+    version: &'w EvalVersion,
+    printer: &'w Printer,
+}
+
+impl Workshop<'_> {
+    fn refine(
+        self,
+        parted: Parted,
+        chosen: Option<&Anchored<ChatModelConfig>>,
+        approver: Option<&str>,
+        settings: &mut Settings,
+    ) -> Result<ExitStatus, Failure> {
+        let Workshop { args, version, printer, .. } = self;
+        parted.verify(&version.eval_id)?;
+        let model = chosen.map(|chosen| make_rewriter(chosen, settings, printer)).transpose()?;
+        let today = super::stored::validated(version)?;
+        let court = Court::open(settings, self.environment, printer)?;
+        let today = court.judge(&[Arc::new(today)], &parted)?.into_iter().flatten().collect();
+        let mut refining =
+            Refining { args, version, parted, today, tried: Vec::new(), measured: Vec::new(), refused: Vec::new() };
+        let examples = self.runtime.block_on(refining.examples(self.store))?;
+        let Some(model) = model else {
+            refining.show_question(&examples, printer)?;
+            return Ok(ExitStatus::Success);
         };
-        let Rewritten { candidates, refused, problem: wrong, usage } = rewritten;
-        usages.push(usage);
-        problem = wrong;
-        refining.refused.extend(refused);
-        refining.measure(candidates, &court)?;
-    }
-    let usage = total_usage(usages.iter().map(Option::as_ref)).unwrap_or_default();
-    if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
-        printer.note(&format!("the model read {read} and wrote {written} tokens"));
-    }
-    let mut refinement = refining.into_refinement(&identity);
-    if refinement.candidates.is_empty() {
+        let problem = self.ask(model.as_ref(), &mut refining, &examples, &court)?;
+        let identity = model.identity();
+        let mut refinement = refining.into_refinement(&identity);
+        if refinement.candidates.is_empty() {
+            show(&refinement, args.format, printer)?;
+            let failure = Failure::errored(format!("{identity} wrote no other function that can be run"));
+            return Err(match problem {
+                Some(problem) => failure.quote(problem),
+                None => failure,
+            });
+        }
+        if args.out.is_some() || approver.is_none() {
+            adopting::write(&mut refinement, args, settings)?;
+        }
         show(&refinement, args.format, printer)?;
-        let failure = Failure::errored(format!("{identity} wrote no other function that can be run"));
-        return Err(match problem {
-            Some(problem) => failure.quote(problem),
-            None => failure,
-        });
+        if let Some(approver) = approver {
+            let adopting = adopting::Adopting {
+                refinement: &refinement,
+                version,
+                guest_hash: court.guest_hash(),
+                store: self.store,
+                runtime: self.runtime,
+                settings,
+                approver,
+            };
+            return adopting.ask(printer);
+        }
+        match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
+            Some(file) => printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version")),
+            None => printer.note("nothing was adopted, and no candidate does better than today's version"),
+        }
+        Ok(ExitStatus::Success)
     }
-    if args.out.is_some() || approver.is_none() {
-        adopting::write(&mut refinement, args, &settings)?;
+
+    /// Lets the model write, round by round, and measures what it wrote. Returns what was wrong at last.
+    fn ask(
+        self,
+        model: &dyn ChatModel,
+        refining: &mut Refining<'_>,
+        examples: &[Example],
+        court: &Court,
+    ) -> Result<Option<String>, Failure> {
+        let Workshop { args, version, printer, .. } = self;
+        let told = counted(examples.len(), "trace");
+        let identity = model.identity();
+        printer.note(&format!("the code and {told} with what people said of them go to {identity}"));
+        let mut usages = Vec::new();
+        let mut problem = None;
+        for _ in 0..args.rounds {
+            let training = refining.agreement(&refining.today).training;
+            let rewriting = refining.rewriting(&training, examples);
+            let check = |code: &str| check(code, &version.eval_id).map(drop);
+            let rewritten = match self.runtime.block_on(rewrite(model, rewriting, &check)) {
+                Ok(rewritten) => rewritten,
+                // What was tried before is worth showing.
+                Err(error) if !refining.tried.is_empty() => {
+                    printer.warn(&format!("{identity}: {}", error.message));
+                    break;
+                }
+                Err(error) => return Err(Failure::errored(format!("{identity}: {}", error.message))),
+            };
+            let Rewritten { candidates, refused, problem: wrong, usage } = rewritten;
+            usages.push(usage);
+            problem = wrong;
+            refining.refused.extend(refused);
+            refining.measure(candidates, court)?;
+        }
+        let usage = total_usage(usages.iter().map(Option::as_ref)).unwrap_or_default();
+        if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
+            printer.note(&format!("the model read {read} and wrote {written} tokens"));
+        }
+        Ok(problem)
     }
-    show(&refinement, args.format, printer)?;
-    if let Some(approver) = approver {
-        let (version, guest_hash, approver) = (&version, court.guest_hash(), approver.as_str());
-        let adopting = adopting::Adopting {
-            refinement: &refinement,
-            version,
-            guest_hash,
-            store: &store,
-            runtime: &runtime,
-            settings: &settings,
-            approver,
-        };
-        return adopting.ask(printer);
-    }
-    match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
-        Some(file) => printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version")),
-        None => printer.note("nothing was adopted, and no candidate does better than today's version"),
-    }
-    Ok(ExitStatus::Success)
 }
 
 /// Returns who decides what is adopted, where somebody is there.
@@ -138,10 +174,10 @@ fn who_is_asked(args: &EvalRefineArgs, environment: &Environment) -> Result<Opti
         && !args.dry_run
         && environment.stdin_is_terminal
         && environment.stderr_is_terminal;
-    if !is_asked && args.approved_by.is_none() {
+    if !is_asked && args.approver.approved_by.is_none() {
         return Ok(None);
     }
-    let approver = approver(args.approved_by.as_deref(), environment)?;
+    let approver = args.approver.name(environment)?;
     Ok(is_asked.then_some(approver))
 }
 
@@ -189,8 +225,8 @@ fn check(code: &str, eval_id: &str) -> Result<Function, Vec<String>> {
 
 fn show(refinement: &Refinement, format: OutputFormat, printer: &Printer) -> Result<(), Failure> {
     match format {
-        OutputFormat::Json => super::print_json(refinement, printer),
-        OutputFormat::Human => super::print(&refinement_text(refinement, printer.console()), printer),
+        OutputFormat::Json => printer.print_json(refinement),
+        OutputFormat::Human => printer.print(&refinement_text(refinement, printer.console())),
     }
 }
 
@@ -287,7 +323,7 @@ impl Refining<'_> {
         let document: serde_json::Value = serde_json::from_str(&prompt.user).unwrap_or_default();
         printer.note("nobody was asked; this is what the model would be told");
         let question = serde_json::json!({"system": prompt.system, "document": document, "schema": prompt.schema});
-        super::print_json(&question, printer)
+        printer.print_json(&question)
     }
 
     fn into_refinement(self, model: &str) -> Refinement {

@@ -119,7 +119,7 @@ fn finish(
         Ok(()) => {}
     }
     if format == RowFormat::Table && (ended.is_ok() || summary.judged > 0) {
-        super::print(&stored_eval_run_text(summary, printer.console()), printer)?;
+        printer.print(&stored_eval_run_text(summary, printer.console()))?;
     }
     match ended {
         Err(Unkept::Store(error)) => return Err(store_failure(error)),

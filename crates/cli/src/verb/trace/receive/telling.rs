@@ -126,7 +126,7 @@ impl<'t> Telling<'t> {
             ReceiveFormat::Jsonl => line_of(&ReceiveEvent::Stopped(totals))?,
             ReceiveFormat::Human => format!("{}\n", summary(&totals)),
         };
-        printer.out(&text).map_err(|error| Failure::errored(error.to_string()))?;
+        printer.print(&text)?;
         if format == ReceiveFormat::Human && totals.traces > 0 {
             printer.note("next: karat trace list, karat trace show ID, karat eval run NAME --stored");
         }
@@ -138,7 +138,7 @@ impl<'t> Telling<'t> {
         if self.format == ReceiveFormat::Human {
             return Ok(());
         }
-        self.printer.out(&line_of(event)?).map_err(|error| Failure::errored(error.to_string()))
+        self.printer.print(&line_of(event)?)
     }
 
     fn show(&self) {
