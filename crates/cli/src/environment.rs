@@ -27,8 +27,10 @@ pub(crate) struct Environment {
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
-    /// The terminal's columns, where there is one.
+    /// The columns of the terminal that stdout is, where it is one.
     pub(crate) columns: Option<usize>,
+    /// The columns of the terminal that stderr is, where it is one.
+    pub(crate) talk_columns: Option<usize>,
     /// Somebody runs this unattended.
     pub(crate) ci: bool,
     pub(crate) github_actions: bool,
@@ -56,7 +58,8 @@ impl Environment {
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
-            columns: console_columns().or(columns),
+            columns: columns_of(&console::Term::stdout()).or(columns),
+            talk_columns: columns_of(&console::Term::stderr()).or(columns),
             ci: set("CI"),
             github_actions: variable("GITHUB_ACTIONS").as_deref() == Some("true"),
             github_step_summary: variable("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from),
@@ -225,8 +228,8 @@ impl io::Read for Lines<'_> {
     }
 }
 
-fn console_columns() -> Option<usize> {
-    let (_, columns) = console::Term::stdout().size_checked()?;
+fn columns_of(terminal: &console::Term) -> Option<usize> {
+    let (_, columns) = terminal.size_checked()?;
     Some(usize::from(columns))
 }
 

@@ -8,6 +8,7 @@ use karat_core::redact::Redactor;
 use karat_core::registry::Gap;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, printable};
 use serde::Serialize;
+use textwrap::core::Word;
 
 use crate::args::{ColorChoice, GlobalArgs};
 use crate::environment::Environment;
@@ -20,6 +21,8 @@ pub(crate) struct Printer {
     pub(crate) symbols: Symbols,
     /// How wide summaries are.
     pub(crate) columns: usize,
+    /// How wide the lines of talk are.
+    talk_columns: usize,
     /// Where stdout is a screen, how wide a line of it is.
     pub(crate) screen: Option<usize>,
     pub(crate) quiet: bool,
@@ -29,6 +32,7 @@ pub(crate) struct Printer {
 
 /// Without a terminal; and no line gets so wide that the eye loses it.
 const DEFAULT_COLUMNS: usize = 80;
+const NARROWEST: usize = 40;
 const WIDEST: usize = 160;
 
 /// How many lines of what somebody else said are shown, of its beginning and of its end: some programs say first what
@@ -42,13 +46,15 @@ impl Printer {
             ColorChoice::Never => false,
             ColorChoice::Auto => !environment.no_color && (environment.force_color || is_terminal),
         };
-        let columns = environment.columns.unwrap_or(DEFAULT_COLUMNS).clamp(40, WIDEST);
+        let fitting = |columns: Option<usize>| columns.unwrap_or(DEFAULT_COLUMNS).clamp(NARROWEST, WIDEST);
+        let columns = fitting(environment.columns);
         let ascii = args.ascii.unwrap_or(environment.ascii_locale);
         Self {
             stdout_palette: Palette { color: color(environment.stdout_is_terminal) },
             stderr_palette: Palette { color: color(environment.stderr_is_terminal) },
             symbols: if ascii { Symbols::ASCII } else { Symbols::UNICODE },
             columns,
+            talk_columns: fitting(environment.talk_columns),
             screen: environment.stdout_is_terminal.then_some(columns),
             quiet: args.quiet,
             redactor: RefCell::default(),
@@ -109,8 +115,7 @@ impl Printer {
     }
 
     pub(crate) fn warn(&self, text: &str) {
-        let label = self.stderr_palette.doubtful("warning:");
-        self.talk(&format!("{label} {}", printable(text)));
+        self.talk(&self.labelled("warning:", text, |label| self.stderr_palette.doubtful(label)));
     }
 
     /// Says what could not be read of the tools, and what somebody said of it.
@@ -122,18 +127,36 @@ impl Printer {
 
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            self.talk(&self.stderr_palette.dim(printable(text)));
+            let lines = self.lines("", text);
+            self.talk(&lines.iter().map(|line| self.stderr_palette.dim(line)).collect::<Vec<_>>().join("\n"));
         }
     }
 
     pub(crate) fn failure(&self, failure: &Failure) {
         if !failure.message.is_empty() {
+            // In one line, since it is what logs are searched for.
             self.talk(&format!("{} {}", self.stderr_palette.alarm("error:"), printable(&failure.message)));
         }
         self.quote(&failure.quoted);
         for hint in &failure.hints {
-            self.talk(&format!("{} {}", self.stderr_palette.bold("hint:"), printable(hint)));
+            self.talk(&self.labelled("hint:", hint, |label| self.stderr_palette.bold(label)));
         }
+    }
+
+    /// Lays out a text behind a label, which is painted.
+    fn labelled(&self, label: &str, text: &str, paint: impl Fn(&str) -> String) -> String {
+        let text = self.lines(&format!("{label} "), text).join("\n");
+        match text.strip_prefix(label) {
+            Some(rest) => paint(label) + rest,
+            None => text,
+        }
+    }
+
+    /// Breaks a text into lines that are no wider than the terminal, as far as its words allow.
+    fn lines(&self, label: &str, text: &str) -> Vec<String> {
+        // As a whole first: a secret with spaces is not found in parts.
+        let text = self.redactor.borrow().text(text).into_owned();
+        wrapped(label, &printable(&text), self.talk_columns)
     }
 
     /// Prints the first and last lines of what somebody else said, so far to the right that they are nobody else's.
@@ -176,7 +199,87 @@ pub(crate) fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
     lines
 }
 
+/// Breaks a text at its spaces, and nowhere else: a path that is cut in two is no path. What comes after the first line is
+/// a bit to the right, so that it is not taken for a text of its own.
+fn wrapped(label: &str, text: &str, columns: usize) -> Vec<String> {
+    let options = textwrap::Options::new(columns)
+        .initial_indent(label)
+        .subsequent_indent("  ")
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .word_separator(textwrap::WordSeparator::Custom(words));
+    textwrap::wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// What begins a command that a person may copy.
+const COMMAND: &str = "karat ";
+
+/// Finds the words of a line, with the spaces behind them. A command is one word, since it is copied whole: up to the
+/// quote that ends it, or all that comes after a colon.
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let (mut rest, mut is_after_colon) = (line, false);
+    Box::new(std::iter::from_fn(move || {
+        let space_from = |begin: usize| rest[begin..].find(' ').map_or(rest.len(), |space| begin + space);
+        let mut end = space_from(0);
+        if is_after_colon && rest.starts_with(COMMAND) {
+            end = rest.len();
+        } else if let Some(begun) = rest.get(..=end).and_then(|word| word.strip_suffix(COMMAND))
+            && begun.ends_with('\'')
+            && let Some(quote) = rest[end..].find('\'')
+        {
+            end = space_from(end + quote);
+        }
+        let spaces = rest[end..].len() - rest[end..].trim_start_matches(' ').len();
+        is_after_colon = rest[..end].ends_with(':');
+        let (word, after) = rest.split_at(end + spaces);
+        rest = after;
+        (!word.is_empty()).then(|| Word::from(word))
+    }))
+}
+
 fn write_all(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    fn a_text_is_broken_at_its_spaces(#[values(40, 60, 80)] columns: usize) {
+        let text = "evals/one-of-many/a-file-with-a-name-that-is-longer-than-a-line-of-a-terminal-has-columns.json is \
+                    out-of-date: see --format=json for the well-known rest of what there is";
+        let lines = wrapped("warning: ", text, columns);
+        let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&lines.join(" ")), words(&format!("warning: {text}")));
+        assert!(lines.iter().all(|line| line.len() <= columns || line.trim().split(' ').count() <= 2), "{lines:#?}");
+    }
+
+    #[test]
+    fn a_command_is_not_torn() {
+        let text = "no trace was judged by versions 1 and 2; 'karat eval run eval_tone --stored' judges with the \
+                    newest, and that's what counts: 'karat eval add a file.py' or 'other words' follow";
+        assert_snapshot!(wrapped("hint: ", text, 50).join("\n"), @r"
+        hint: no trace was judged by versions 1 and 2;
+          'karat eval run eval_tone --stored' judges
+          with the newest, and that's what counts:
+          'karat eval add a file.py' or 'other words'
+          follow
+        ");
+        let text = "the rating still counts; to correct it: karat feedback add conversation-1 negative";
+        assert_snapshot!(wrapped("", text, 50).join("\n"), @r"
+        the rating still counts; to correct it:
+          karat feedback add conversation-1 negative
+        ");
+    }
+
+    #[test]
+    fn a_short_text_is_one_line() {
+        assert_eq!(wrapped("", "nothing changed", 40), ["nothing changed"]);
+        assert_eq!(wrapped("", "'karat review", 40), ["'karat review"], "a quote that does not end is a quote");
+    }
 }

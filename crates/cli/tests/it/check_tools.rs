@@ -150,7 +150,9 @@ fn a_rule_that_nobody_knows_is_an_error() {
     ----- stdout -----
     ----- stderr -----
     error: --silence/get_weather: 'get_weather' must be an array of rules or "*", found a string
-    hint: rules: description-missing, description-action, description-returns, description-trigger, description-disambiguation, description-vague, description-length, description-duplicate, registry-unknown
+    hint: rules: description-missing, description-action, description-returns,
+      description-trigger, description-disambiguation, description-vague,
+      description-length, description-duplicate, registry-unknown
     "#);
 }
 

@@ -88,5 +88,5 @@ fn a_name_is_in_snake_case(#[case] name: &str, #[case] hint: &str) {
     let output = project().run(["eval", "new", name]);
     assert_eq!(output.code, Some(2));
     let expected = format!("error: '{name}' cannot be a function's name: it is in snake_case\nhint: {hint}\n");
-    assert_eq!(output.stderr, expected);
+    assert_eq!(output.unbroken_stderr(), expected);
 }

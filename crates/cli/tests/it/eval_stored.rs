@@ -106,7 +106,7 @@ fn a_function_is_added_once_and_again_when_it_changed() {
     assert_eq!(
         project.run(["eval", "add", "-q", "hello"]).filtered(),
         "exit: 0\n----- stdout -----\n----- stderr -----\n\
-         warning: eval_hello: the code of version 1 again, in place of version 2 (only at the beginning)\n"
+         warning: eval_hello: the code of version 1 again, in place of version 2 (only at\n  the beginning)\n"
     );
     insta::assert_snapshot!(undated(&project.run(["eval", "history", "hello"]).stdout), @"
     eval_hello: 3 versions

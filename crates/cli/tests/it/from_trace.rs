@@ -66,7 +66,8 @@ fn a_trace_becomes_a_case_once() {
     ----- stdout -----
     added rg-get-weather-001 to evals/get-weather.regression.json, a new file
     ----- stderr -----
-    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
+    warning: the user sent 1 further message, and a case sends one: the first is
+      taken; --step takes another
     ");
     let case = &project.read_json(FILE)["cases"][0];
     let expected = json!({
@@ -85,8 +86,10 @@ fn a_trace_becomes_a_case_once() {
     ----- stdout -----
     rg-get-weather-001 in evals/get-weather.regression.json was made of trace 4bf92f3577b34da6 before
     ----- stderr -----
-    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
-    nothing was written: a regression case is never edited; TOOL and --message make another one
+    warning: the user sent 1 further message, and a case sends one: the first is
+      taken; --step takes another
+    nothing was written: a regression case is never edited; TOOL and --message make
+      another one
     ");
     let again = add(&project, &["--from-trace", "4bf9", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"]);
     let report: Value = serde_json::from_str(&again.stdout).expect("a report");
@@ -107,8 +110,10 @@ fn another_step_is_another_case() {
     ----- stdout -----
     added rg-get-forecast-001 to evals/get-forecast.regression.json, a new file
     ----- stderr -----
-    warning: the message leans on what was said before, and a case sends one message: reword it with --message
-    warning: the message is a real one and holds an e-mail address: replace it with --message unless it may be kept
+    warning: the message leans on what was said before, and a case sends one
+      message: reword it with --message
+    warning: the message is a real one and holds an e-mail address: replace it with
+      --message unless it may be kept
     ");
     let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
     assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");

@@ -66,7 +66,8 @@ fn somebody_must_be_there_to_run_tools() {
     ----- stdout -----
     ----- stderr -----
     error: 'toolExecution' is "mcp", but there is no MCP server to run tools
-    hint: name one in 'mcpServers', for example {"files": {"command": ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]}}
+    hint: name one in 'mcpServers', for example {"files": {"command": ["npx", "-y",
+      "@modelcontextprotocol/server-filesystem", "."]}}
     hint: or set 'toolRegistryPath' to mcp:stdio:COMMAND or mcp:URL
     "#);
     insta::assert_snapshot!(project.run(["check", "--tool-execution", "mpc"]).filtered(), @"
@@ -82,11 +83,8 @@ fn somebody_must_be_there_to_run_tools() {
 fn a_tool_that_nobody_has_is_told() {
     let live = json!({"toolExecution": "mcp", "allowTools": ["helo", "pid"]});
     let output = with_server(&live).run(["check"]);
-    assert!(
-        output.stderr.contains("warning: 'allowTools' names 'helo', which no MCP server has: did you mean 'hello'?"),
-        "{}",
-        output.both()
-    );
+    let warning = "warning: 'allowTools' names 'helo', which no MCP server has: did you mean 'hello'?";
+    assert!(output.unbroken_stderr().contains(warning), "{}", output.both());
     let output = with_server(&json!({"toolExecution": "mcp"})).run(["check"]);
     assert!(output.stderr.contains("'allowTools' names no tool"), "{}", output.both());
 }
@@ -98,7 +96,7 @@ fn a_registry_that_the_servers_do_not_have_is_told_once() {
     let project = with_server(&live).file("tools.json", tools(&["hello", "a", "b", "c", "d", "e", "f", "g"]));
     let output = project.run(["run"]);
     let warning = "warning: no MCP server has 'a', 'b', 'c', 'd', 'e' and 2 more of the tool registry, so calls fail";
-    assert_eq!(output.stderr.matches(warning).count(), 1, "{}", output.both());
+    assert_eq!(output.unbroken_stderr().matches(warning).count(), 1, "{}", output.both());
     project.write("tools.json", tools(&["hello", "pid"]));
     let output = project.run(["check"]);
     assert!(!output.stderr.contains("warning:"), "{}", output.both());
@@ -108,7 +106,7 @@ fn a_registry_that_the_servers_do_not_have_is_told_once() {
 fn a_list_of_tools_that_nobody_runs_is_told() {
     let output = with_server(&json!({"allowTools": ["hello"]})).run(["check"]);
     let warning = "warning: 'allowTools' has no effect: no tool is run unless 'toolExecution' is \"mcp\"";
-    assert!(output.stderr.contains(warning), "{}", output.both());
+    assert!(output.unbroken_stderr().contains(warning), "{}", output.both());
     let output = with_server(&json!({})).run(["check"]);
     assert!(!output.stderr.contains("allowTools"), "{}", output.both());
 }
@@ -223,7 +221,8 @@ fn a_server_that_fails_hides_no_other_from_who_only_looks() {
 
     5 tools: 0 tokens in descriptions, 25 in schemas
     ----- stderr -----
-    warning: mcp:unset: the MCP server 'unset' cannot be given KEY: the environment variable NOT_SET_AT_ALL is not set
+    warning: mcp:unset: the MCP server 'unset' cannot be given KEY: the environment
+      variable NOT_SET_AT_ALL is not set
     warning: mcp:bad: the server ended at once (exit status: 3); it said:
       Error: no ***
       at x

@@ -117,10 +117,12 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
           and 14 more (--format json has them)
         .karat/refine/eval_tone/candidate_2.py
     ----- stderr -----
-    warning: the price of openai:test-model is not known, so its cost is left out ('prices' can say it)
+    warning: the price of openai:test-model is not known, so its cost is left out
+      ('prices' can say it)
     the code and 20 traces with what people said of them go to openai:test-model
     the model read 1800 and wrote 800 tokens
-    nothing was adopted: 'karat eval add .karat/refine/eval_tone/candidate_1.py' makes it a version
+    nothing was adopted: 'karat eval add .karat/refine/eval_tone/candidate_1.py'
+      makes it a version
     ");
     assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
     assert!(!project.path().join(".karat/refine/eval_tone/candidate_3.py").exists(), "of an earlier time");
@@ -345,7 +347,8 @@ mod at_the_terminal {
         ada.reads("adopted 1 as version 2 of eval_tone");
         ada.leaves_with(0);
         // Whoever holds out more now holds out what the model was told of.
-        let again = |share: &str| project.run(["eval", "refine", "tone", "--dry-run", "--hold-out", share]).stderr;
+        let again =
+            |share: &str| project.run(["eval", "refine", "tone", "--dry-run", "--hold-out", share]).unbroken_stderr();
         assert!(again("0.5").contains("its model was told of traces that are held out now"), "{}", again("0.5"));
         assert!(!again("0.4").contains("its model was told"), "{}", again("0.4"));
         let note = "refined by openai:test-model, approved by Ada: goes by the tone";
@@ -368,7 +371,8 @@ mod at_the_terminal {
             assert_eq!(project.read("evals/functions/tone.py"), code);
             let added = project.run(["eval", "add", "tone"]);
             assert_eq!(added.code, Some(0), "{}", added.both());
-            let is_undone = added.stderr.contains("the code of version 1 again, in place of version 2 (refined by");
+            let undoing = "the code of version 1 again, in place of version 2 (refined by";
+            let is_undone = added.unbroken_stderr().contains(undoing);
             assert_eq!(is_undone, answer == "n", "{}", added.both());
         }
         assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(GOOD));

@@ -313,8 +313,10 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
       }
     }
     ----- stderr -----
-    warning: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
-    rg-get-weather-001 would be added to evals/get-weather.regression.json, a new file
+    warning: every 'responseContains' value already stands in the message, so an
+      agent that only echoes it passes (proof-echoes-prompt)
+    rg-get-weather-001 would be added to evals/get-weather.regression.json, a new
+      file
     "#);
     assert!(!project.path().join(FILE).exists());
     insta::assert_snapshot!(project.run(["regress", "add", "--from-run", "latest", "--case", "gs-get-weather-001", "--bug-ref", "abc123", "--format", "json"]).filtered(), @r#"
@@ -353,7 +355,8 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
       ]
     }
     ----- stderr -----
-    warning: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    warning: every 'responseContains' value already stands in the message, so an
+      agent that only echoes it passes (proof-echoes-prompt)
     "#);
     assert_eq!(project.read_json(FILE)["cases"][0]["input"]["message"], "rain?");
 }
@@ -426,7 +429,8 @@ fn an_invalid_case_is_shown_and_nothing_is_written() {
     ----- stdout -----
     ----- stderr -----
     error: the case expects nothing that an answer could fail, so it would always pass
-    hint: say what must be true with --tools-called, --response-contains and the like; see --help
+    hint: say what must be true with --tools-called, --response-contains and the
+      like; see --help
     ");
     insta::assert_snapshot!(with(&["--response-contains", "{{snapshot:x}}"]).filtered(), @"
     exit: 2

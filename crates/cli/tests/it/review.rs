@@ -380,7 +380,8 @@ fn a_review_needs_a_terminal_and_traces() {
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
     insta::assert_snapshot!(output.stderr, @"
     error: a review needs a terminal
-    hint: 'karat feedback add TRACE RATING' rates one trace, 'karat feedback import FILE' many
+    hint: 'karat feedback add TRACE RATING' rates one trace,
+      'karat feedback import FILE' many
     ");
     let nothing = project();
     ProjectStore::open(&nothing);

@@ -258,7 +258,8 @@ fn what_is_missing_is_said_with_a_way_out() {
     ----- stdout -----
     ----- stderr -----
     error: no agent to ask
-    hint: set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:[PORT]/chat
+    hint: set 'agentEndpoint' in karat.json, or give --agent-endpoint
+      http://localhost:[PORT]/chat
     hint: without an agent, scripted:FILE answers from a file
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "scripted:none.json"]).filtered(), @"

@@ -133,7 +133,8 @@ fn without_a_registry_there_is_nothing_to_say() {
     ----- stderr -----
     error: nothing says what the agent's tools are
     hint: the default, tools/tools.exports.ts, is not there
-    hint: name a source with --tool-registry-path, or as 'toolRegistryPath' in karat.json: docs/tools.md lists the kinds
+    hint: name a source with --tool-registry-path, or as 'toolRegistryPath' in
+      karat.json: docs/tools.md lists the kinds
     ");
     assert_eq!(project.run(["tools", "lock"]).code, Some(2));
     assert_eq!(project.run(["tools", "diff"]).code, Some(2));
@@ -214,7 +215,8 @@ fn a_lock_that_is_out_of_date_says_how() {
     removed  ping
     ----- stderr -----
     error: evals/tools.lock.json is out of date
-    hint: 'karat tools diff' shows what that makes stale, 'karat tools lock' brings it up to date
+    hint: 'karat tools diff' shows what that makes stale, 'karat tools lock' brings
+      it up to date
     ");
     assert_eq!(project.read("evals/tools.lock.json"), before);
     assert_eq!(project.run(["tools", "lock"]).code, Some(0));
@@ -285,7 +287,8 @@ fn a_diff_names_the_changes_and_the_stale_files() {
     5 tools: 1 changed, 3 added, 1 removed, 1 renamed since evals/tools.lock.json; 3
     eval files are stale
     ----- stderr -----
-    warning: evals/broken.golden.json is invalid, so it is not known whether it is stale; 'karat check' says more
+    warning: evals/broken.golden.json is invalid, so it is not known whether it is
+      stale; 'karat check' says more
     ");
     let output = project.run(["tools", "diff", "--format", "json", "evals/get-forecast.labeled.json"]);
     assert_eq!(output.code, Some(1));

@@ -116,13 +116,14 @@ fn a_person_is_told_where_to_send_and_what_came() {
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert_eq!(output.stdout, "2 traces, 3 spans, 2 requests refused | 2 new\n");
     let said = output.stderr.replace(&address, "ADDRESS");
-    insta::assert_snapshot!(said, @r"
+    insta::assert_snapshot!(said, @"
     listening on http://ADDRESS (OTLP over HTTP), storing in .karat/karat.db
     point an OpenTelemetry SDK here:
       export OTEL_EXPORTER_OTLP_ENDPOINT=http://ADDRESS
       export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
     Ctrl-C ends
-    warning: refused with 400: the body cannot be read: not JSON: expected ident at line 1 column 2
+    warning: refused with 400: the body cannot be read: not JSON: expected ident at
+      line 1 column 2
     stopping: what is under way is stored first; Ctrl-C again ends at once
     next: karat trace list, karat trace show ID, karat eval run NAME --stored
     ");

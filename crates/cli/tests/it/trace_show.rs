@@ -106,7 +106,8 @@ fn a_store_without_traces_says_so() {
     ----- stdout -----
     ----- stderr -----
     error: --since is no time: 'yesterday'
-    hint: a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)
+    hint: a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m,
+      12h, 7d, 2w)
     ");
 }
 
@@ -222,7 +223,8 @@ fn ids_may_be_shortened_where_one_is_meant() {
     ----- stdout -----
     ----- stderr -----
     error: there is no trace 'x' in the store
-    hint: 'karat trace list' shows the traces; an id may be shortened to its beginning
+    hint: 'karat trace list' shows the traces; an id may be shortened to its
+      beginning
     ");
 }
 

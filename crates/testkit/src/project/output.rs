@@ -34,6 +34,11 @@ impl Output {
         self.filters.apply(&self.stderr)
     }
 
+    /// Returns standard error with those lines put together again that were broken to fit a terminal.
+    pub fn unbroken_stderr(&self) -> String {
+        self.stderr.replace("\n  ", " ")
+    }
+
     /// Returns both streams, standard output first.
     pub fn both(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
