@@ -21,8 +21,8 @@ pub(crate) struct Printer {
     pub(crate) symbols: Symbols,
     /// How wide summaries are.
     pub(crate) columns: usize,
-    /// How wide the lines of talk are.
-    talk_columns: usize,
+    /// How wide the lines of talk are, where they go to a terminal.
+    talk_columns: Option<usize>,
     /// Where stdout is a screen, how wide a line of it is.
     pub(crate) screen: Option<usize>,
     pub(crate) quiet: bool,
@@ -46,15 +46,15 @@ impl Printer {
             ColorChoice::Never => false,
             ColorChoice::Auto => !environment.no_color && (environment.force_color || is_terminal),
         };
-        let fitting = |columns: Option<usize>| columns.unwrap_or(DEFAULT_COLUMNS).clamp(NARROWEST, WIDEST);
-        let columns = fitting(environment.columns);
+        let fitting = |columns: usize| columns.clamp(NARROWEST, WIDEST);
+        let columns = fitting(environment.columns.unwrap_or(DEFAULT_COLUMNS));
         let ascii = args.ascii.unwrap_or(environment.ascii_locale);
         Self {
             stdout_palette: Palette { color: color(environment.stdout_is_terminal) },
             stderr_palette: Palette { color: color(environment.stderr_is_terminal) },
             symbols: if ascii { Symbols::ASCII } else { Symbols::UNICODE },
             columns,
-            talk_columns: fitting(environment.talk_columns),
+            talk_columns: environment.talk_columns.map(fitting),
             screen: environment.stdout_is_terminal.then_some(columns),
             quiet: args.quiet,
             redactor: RefCell::default(),
@@ -152,11 +152,15 @@ impl Printer {
         }
     }
 
-    /// Breaks a text into lines that are no wider than the terminal, as far as its words allow.
+    /// Breaks a text into lines that are no wider than the terminal, as far as its words allow. In a file it stays one line,
+    /// since that is what logs are searched for.
     fn lines(&self, label: &str, text: &str) -> Vec<String> {
         // As a whole first: a secret with spaces is not found in parts.
         let text = self.redactor.borrow().text(text).into_owned();
-        wrapped(label, &printable(&text), self.talk_columns)
+        match self.talk_columns {
+            Some(columns) => wrapped(label, &printable(&text), columns),
+            None => vec![format!("{label}{}", printable(&text))],
+        }
     }
 
     /// Prints the first and last lines of what somebody else said, so far to the right that they are nobody else's.

@@ -102,7 +102,8 @@ fn what_is_wrong_is_said() {
     ");
     insta::assert_snapshot!(wrong(&["retract", "other"]), @"
     error: Ada has said nothing of trace 'other'
-    hint: 'karat feedback list' shows who said what; --author NAME says whose rating it is
+    hint: 'karat feedback list' shows who said what; --author NAME says whose rating
+      it is
     ");
     insta::assert_snapshot!(wrong(&["add", "other", "positive", "--author", " "]), @"error: --author is empty");
     // An id may be shortened.

@@ -86,8 +86,10 @@ fn a_trace_becomes_a_case_once() {
     ----- stdout -----
     rg-get-weather-001 in evals/get-weather.regression.json was made of trace 4bf92f3577b34da6 before
     ----- stderr -----
-    warning: the user sent 1 further message, and a case sends one: the first is taken; --step takes another
-    nothing was written: a regression case is never edited; TOOL and --message make another one
+    warning: the user sent 1 further message, and a case sends one: the first is
+      taken; --step takes another
+    nothing was written: a regression case is never edited; TOOL and --message make
+      another one
     ");
     let again = add(&project, &["--from-trace", "4bf9", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"]);
     let report: Value = serde_json::from_str(&again.stdout).expect("a report");

@@ -300,8 +300,10 @@ fn the_other_shape_is_converted_when_that_is_asked_for() {
       + get_weather overlaps get_climate
       + get_climate overlaps get_weather
     ----- stderr -----
-    warning: the weight 0.75 of the overlap of 'get_weather' with 'get_forecast' has no place in the other shape, and is dropped
-    warning: the name 'sky' of a cluster of 'get_weather' has no place in the other shape, and is dropped
+    warning: the weight 0.75 of the overlap of 'get_weather' with 'get_forecast' has
+      no place in the other shape, and is dropped
+    warning: the name 'sky' of a cluster of 'get_weather' has no place in the other
+      shape, and is dropped
     ");
     insta::assert_snapshot!(project.read(MAP), @r#"
     {

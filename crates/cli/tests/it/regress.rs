@@ -355,7 +355,8 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
       ]
     }
     ----- stderr -----
-    warning: every 'responseContains' value already stands in the message, so an agent that only echoes it passes (proof-echoes-prompt)
+    warning: every 'responseContains' value already stands in the message, so an
+      agent that only echoes it passes (proof-echoes-prompt)
     "#);
     assert_eq!(project.read_json(FILE)["cases"][0]["input"]["message"], "rain?");
 }

@@ -133,6 +133,16 @@ fn a_name_that_was_mistyped_makes_no_store(#[case] verb: &[&str]) {
 }
 
 #[test]
+fn a_hint_fits_a_terminal_and_is_one_line_in_a_log() {
+    let lines = |columns: &str| project().command(["trace", "list"]).env("COLUMNS", columns).run().stderr;
+    let (at_a_terminal, in_a_log) = (lines("80"), lines(""));
+    assert!(at_a_terminal.lines().count() > 2 && at_a_terminal.lines().all(|line| line.len() <= 80), "{at_a_terminal}");
+    assert_eq!(in_a_log.lines().count(), 2, "{in_a_log}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&at_a_terminal), words(&in_a_log));
+}
+
+#[test]
 fn nothing_lies_beside_a_store_that_is_closed() {
     let project = with_traces();
     let beside = |verb: &[&str], code: i32| {

@@ -46,7 +46,8 @@ impl Invocation {
         let mut command = Command::new(binary);
         command.args(arguments).current_dir(project.path()).env_clear();
         command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        command.env("HOME", project.home()).env("NO_COLOR", "1");
+        // As people see it: without a terminal, notes and warnings would be one line each.
+        command.env("HOME", project.home()).env("NO_COLOR", "1").env("COLUMNS", "80");
         command.env("KARAT_CACHE_DIR", binary.with_file_name(CACHE));
         command.envs(project.variables().iter().map(|(name, value)| (name, value)));
         Self { command, input: None, patience: PATIENCE, filters: project.filters() }
