@@ -19,6 +19,10 @@ use karat_core::stored::{
 use karat_store::{Location, Store};
 use serde_json::{Value, json};
 
+/// As in karat itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 /// How many rows are put in at once.

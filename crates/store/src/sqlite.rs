@@ -49,13 +49,15 @@ fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
+        // Of a new file. Rows have many texts: with the usual 4096, a tenth fewer of them are written in a second.
+        .page_size(8192)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(PATIENCE)
         .pragma("cache_size", "-65536")
         .pragma("temp_store", "memory")
-        .pragma("wal_autocheckpoint", "4000")
+        .pragma("wal_autocheckpoint", "2000")
         .pragma("journal_size_limit", "67108864")
         .disable_statement_logging()
 }

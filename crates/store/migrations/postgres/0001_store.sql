@@ -77,7 +77,7 @@ create table eval_executions (
     error text,
     stdout text not null,
     stderr text not null,
-    id text not null unique,
+    id text not null,
     eval_version bigint not null,
     trace_hash text not null,
     code_hash text not null,

@@ -86,7 +86,7 @@ create table eval_executions (
     error text,
     stdout text not null,
     stderr text not null,
-    id text not null unique,
+    id text not null,
     eval_version integer not null,
     trace_hash text not null,
     code_hash text not null,
