@@ -1,8 +1,8 @@
 //! Pieces of traces into the store: imports and the receiver both go through here.
 //!
 //! A trace is written whole or not at all, and everything that was taken is on disk when [`Ingest::take`] returns. The
-//! same pieces again change nothing. Spans never take the place of a whole trace, nor a whole trace that of spans: what
-//! comes second under an id is refused, since nothing says that both tell of the same work.
+//! same pieces again change nothing. Spans never take the place of a whole trace, nor a whole trace that of spans or of
+//! another source's: what comes second under an id is refused, since nothing says that both tell of the same work.
 
 mod feedback;
 mod gather;
@@ -154,6 +154,13 @@ impl<'i, S: TraceStore + FeedbackStore> Ingest<'i, S> {
             );
             return Ok(Err(RefusedTrace { trace_id: trace.head.trace_id, message }));
         }
+        if !is_of_one_source(&there.source, &trace.source) {
+            let message = format!(
+                "another trace of this id is stored already, from {}: this one, from {}, does not take its place",
+                there.source, trace.source
+            );
+            return Ok(Err(RefusedTrace { trace_id: trace.head.trace_id, message }));
+        }
         let trace = NewTrace { expected: Expected::Raw(short_hash(&there.raw)), ..trace };
         Ok(Ok(Prepared { trace, feedback, parts: None }))
     }
@@ -194,6 +201,13 @@ struct There {
 /// Tells whether a source's traces come in spans. A run of karat's own is no kind of source, and its traces are whole.
 fn comes_in_spans(source: &str) -> bool {
     Kind::from_name(source).is_some_and(Kind::comes_in_spans)
+}
+
+/// Tells whether one source may have written both. Whose messages a log holds shows only by some of them, so that a log
+/// that grew may look like the other kind.
+fn is_of_one_source(one: &str, other: &str) -> bool {
+    let is_log = |name: &str| matches!(Kind::from_name(name), Some(Kind::OpenAi | Kind::Anthropic));
+    one == other || is_log(one) && is_log(other)
 }
 
 fn prepare(gathered: Gathered) -> Prepared {

@@ -1,10 +1,25 @@
 //! Ctrl-C, and the machine's wish that the program ends.
 
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use crossterm::cursor::Show;
+use crossterm::event::DisableBracketedPaste;
+use crossterm::execute;
+use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
 use karat_core::exit::ExitStatus;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::failure::Failure;
+
+/// Whether the alternate screen is shown: who leaves it without having entered it moves the cursor.
+pub(crate) static ON_ALTERNATE_SCREEN: AtomicBool = AtomicBool::new(false);
+
+/// How long a terminal may take to be given back: one that is halted takes nothing, and must not keep the program.
+const GIVING_BACK: Duration = Duration::from_millis(300);
 
 /// Hears and remembers that the program was asked to stop: once the signals are taken from the system, nobody else does.
 #[derive(Clone)]
@@ -65,8 +80,33 @@ pub(crate) fn runtime_that_ends() -> Result<Runtime, Failure> {
 
 pub(crate) fn end_at_once() {
     karat_registry::end_servers();
+    // In a thread of its own, since another one may be writing to the terminal and never finish. Where none can be
+    // started, nobody is waited for.
+    let (given_back, waiting) = channel();
+    let giving_back = move || {
+        give_terminal_back();
+        given_back.send(()).ok();
+    };
+    std::thread::Builder::new().spawn(giving_back).ok();
+    waiting.recv_timeout(GIVING_BACK).ok();
     #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked to stop: nothing is worth waiting for")]
     std::process::exit(i32::from(ExitStatus::Interrupted.code()))
+}
+
+/// Leaves the terminal as it was before a prompt or a screen took it: nobody who did so comes to it any more. Nobody is
+/// left to tell when it is gone.
+fn give_terminal_back() {
+    if !is_raw_mode_enabled().unwrap_or(false) {
+        return;
+    }
+    disable_raw_mode().ok();
+    let mut stderr = io::stderr();
+    if stderr.is_terminal() {
+        execute!(stderr, DisableBracketedPaste, Show).ok();
+        if ON_ALTERNATE_SCREEN.load(Ordering::SeqCst) {
+            execute!(stderr, LeaveAlternateScreen).ok();
+        }
+    }
 }
 
 #[cfg(unix)]

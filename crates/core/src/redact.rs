@@ -195,8 +195,10 @@ fn decoded(text: &str) -> String {
 /// Tells whether a password is in no text by chance.
 fn is_like_nothing_else(password: &str) -> bool {
     let has = |what: fn(char) -> bool| password.chars().any(what);
+    let kinds =
+        [has(char::is_lowercase), has(char::is_uppercase), has(char::is_numeric), has(|one| !one.is_alphanumeric())];
     let length = password.chars().count();
-    length >= SHORTEST_ANY || length >= SHORTEST_MIXED && has(char::is_alphabetic) && has(|one| one.is_ascii_digit())
+    length >= SHORTEST_ANY || length >= SHORTEST_MIXED && kinds.into_iter().filter(|kind| *kind).count() > 1
 }
 
 fn is_name_of_database_password(name: &str) -> bool {
@@ -303,6 +305,7 @@ mod tests {
     #[rstest]
     #[case("PGPASSWORD", "karat", "karat, PGPASSWORD=karat", "karat, PG***")]
     #[case("PGPASSWORD", "k4ratk4rat", "karat, k4ratk4rat", "karat, ***")]
+    #[case("POSTGRES_PASSWORD", "Sw!ord-fish%top", "with Sw!ord-fish%top", "with ***")]
     #[case("DB_PASSWORD", "karat", "karat", "***")]
     fn a_variable_with_a_databases_password_garbles_nothing(
         #[case] name: &str,

@@ -53,6 +53,10 @@ impl ComparisonStore for Store {
         Box::pin(resolve(&self.database, eval_id, trace_id, resolution))
     }
 
+    fn doubted_labels<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<String>> {
+        Box::pin(doubted_labels(&self.database, eval_id))
+    }
+
     fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> Stored<'s, Vec<VerdictPair>> {
         Box::pin(verdict_pairs(&self.database, eval_id, before, now))
     }
@@ -249,6 +253,19 @@ async fn resolve(
     transaction.execute(Statement::new(text).bind(eval_id).bind(trace_id)).await?;
     transaction.commit().await?;
     Ok(true)
+}
+
+async fn doubted_labels(database: &Database, eval_id: &str) -> Result<Vec<String>, StoreError> {
+    let statement = Statement::new(
+        "select r.trace_id from contradiction_resolutions r \
+         join traces t on t.trace_id = r.trace_id and t.hash = r.trace_hash and t.rating = r.rating \
+         where r.eval_id = ? and r.resolution in ('label-wrong', 'dismissed') \
+         and not exists (select 1 from contradiction_resolutions l where l.eval_id = r.eval_id \
+         and l.trace_id = r.trace_id and l.trace_hash = r.trace_hash and l.rating = r.rating and l.id > r.id) \
+         order by r.trace_id",
+    );
+    let id = |mut row: Row| row.text();
+    database.rows(statement.bind(eval_id)).await?.into_iter().map(id).collect()
 }
 
 async fn verdict_pairs(

@@ -66,13 +66,16 @@ pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> 
     }
     let mut transaction = database.write().await?;
     for some in parts(&executions, ROWS) {
-        if transaction.execute(insert(some)).await? != some.len() as u64 {
-            return Err(missing_trace(&mut transaction, some).await?);
+        // Fewer are written where a trace is missing, and where what is there is of a newer document.
+        if transaction.execute(insert(some)).await? < some.len() as u64 {
+            refuse_missing_trace(&mut transaction, some).await?;
         }
     }
     transaction.commit().await
 }
 
+/// Writes executions. One of a document that the trace has no more comes late, and does not take the place of one of the
+/// document that it has.
 fn insert(executions: &[&StoredExecution]) -> Statement {
     let mut statement = Statement::new(format!("with n ({COLUMNS}) as (values "));
     statement.push_rows(executions.len(), 15);
@@ -87,7 +90,8 @@ fn insert(executions: &[&StoredExecution]) -> Statement {
          execution_time_ms = excluded.execution_time_ms, error = excluded.error, error_kind = excluded.error_kind, \
          stdout = excluded.stdout, stderr = excluded.stderr, code_hash = excluded.code_hash, \
          guest_hash = excluded.guest_hash, executed_at = excluded.executed_at, day = excluded.day, \
-         rating = excluded.rating, contradiction = excluded.contradiction, is_stale = excluded.is_stale"
+         rating = excluded.rating, contradiction = excluded.contradiction, is_stale = excluded.is_stale \
+         where excluded.is_stale <= eval_executions.is_stale"
     ));
     for one in executions {
         statement.add(&one.id);
@@ -121,18 +125,18 @@ pub(crate) async fn mark_stale(transaction: &mut Transaction, traces: Vec<String
     Ok(())
 }
 
-/// Finds out which trace is not there, and says so.
-async fn missing_trace(
+/// Refuses executions of a trace that is not there, and names it.
+async fn refuse_missing_trace(
     transaction: &mut Transaction,
     executions: &[&StoredExecution],
-) -> Result<StoreError, StoreError> {
+) -> Result<(), StoreError> {
     let ids: Vec<String> = executions.iter().map(|one| one.trace_id.clone()).collect();
     let there = there(transaction, ids).await?;
     let missing = executions.iter().find(|one| !there.contains(&*crate::text::kept(&one.trace_id)));
-    Ok(error(match missing {
-        Some(one) => format!("there is no trace '{}' in the store, so that nothing can be said of it", one.trace_id),
-        None => "not all executions could be kept".to_owned(),
-    }))
+    missing.map_or(Ok(()), |one| {
+        let id = &one.trace_id;
+        Err(error(format!("there is no trace '{id}' in the store, so that nothing can be said of it")))
+    })
 }
 
 /// Returns those of the ids that traces have.

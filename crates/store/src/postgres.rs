@@ -11,6 +11,7 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
 use crate::database::Database;
 use crate::failure::{error, error_with, failed};
+use crate::location::is_torn;
 use crate::migrations;
 
 /// How long one waits for a server that does not answer.
@@ -18,39 +19,35 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How long one waits for a connection while others are at work.
 const QUEUE: Duration = Duration::from_mins(1);
 const CONNECTIONS: u32 = 5;
+/// What helps where a password has torn a URL apart.
+const ESCAPES: &str =
+    "in a user or a password, write %2F for /, %3F for ?, %23 for # and %40 for @; a database's name may have no @";
 
 /// Connects to a server.
 pub(crate) async fn open(url: &str) -> Result<Database, StoreError> {
     let invalid = |hint: &str| error_with("the store's URL is not valid", hint);
     if is_torn(url) {
-        return Err(invalid(
-            "in a user, a password or a database, write %2F for /, %3F for ?, %23 for # and %40 for @",
-        ));
+        return Err(invalid(ESCAPES));
     }
     // What is wrong with a URL may be told with parts of it, and one of its parts is the password.
     let options = PgConnectOptions::from_str(url)
         .map_err(|_| invalid("it has the form postgres://USER:PASSWORD@HOST:PORT/DATABASE"))?;
     let options = options.application_name("karat").disable_statement_logging();
     let label = label(&options);
+    // The label is told. An `@` in it, however it was written, may have stood after a password.
+    if label.contains('@') {
+        return Err(invalid(ESCAPES));
+    }
     let connecting = tokio::time::timeout(PATIENCE, options.connect()).await;
     let connected = connecting.map_err(|_| unreachable(&label, "it does not answer"))?;
     let mut connection = connected.map_err(|cause| not_connected(cause, &options, &label, &secrets(url)))?;
     if !is_current(&mut connection, &label).await? {
+        needs_schema(&mut connection, &label).await?;
         migrate(&mut connection, &label).await?;
     }
     connection.close().await.map_err(failed)?;
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(QUEUE).connect_lazy_with(options);
     Ok(Database::postgres(pool, &label))
-}
-
-/// Tells whether a password has torn a URL apart: one of `/?#` in it ends the server's name, and an `@` is left behind. What
-/// is taken for the port and the database, and told, would be of the password then.
-fn is_torn(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let (server, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    // A parameter's value may have one.
-    let is_left = |part: &str| part.split_once('@').is_some_and(|(before, _)| !before.contains('='));
-    !server.contains('@') && after.split(['?', '&']).any(is_left)
 }
 
 /// Returns what must not be told of what others say of a connection.
@@ -136,6 +133,26 @@ async fn is_current(connection: &mut PgConnection, label: &str) -> Result<bool, 
     migrations::is_current(&migrations::POSTGRES, &tables, &applied, foreign)
 }
 
+/// Refuses where there is no schema to make tables in: PostgreSQL would say so too, but not what was looked for.
+async fn needs_schema(connection: &mut PgConnection, label: &str) -> Result<(), StoreError> {
+    let asked = "select current_schema()::text, current_setting('search_path')";
+    let found: (Option<String>, String) = sqlx::query_as(asked).fetch_one(connection).await.map_err(failed)?;
+    match found {
+        (Some(_), _) => Ok(()),
+        (None, path) => Err(no_schema(label, &path)),
+    }
+}
+
+fn no_schema(label: &str, path: &str) -> StoreError {
+    let mut names = path.split(',').map(str::trim);
+    let name = names.find(|name| !matches!(*name, "" | "\"\"" | "\"$user\""));
+    let hint = match name {
+        Some(name) => format!("make it with: create schema {name}; if it is there, let karat's user use it"),
+        None => "name a schema that is there: postgres://…?options=-csearch_path%3Dkarat".to_owned(),
+    };
+    error_with(format!("PostgreSQL at {label} has no schema for karat: its search_path is {path}"), hint)
+}
+
 /// Migrates in one transaction, so that a connection that breaks leaves nothing half made. Whoever comes second waits and
 /// finds it done.
 async fn migrate(connection: &mut PgConnection, label: &str) -> Result<(), StoreError> {
@@ -150,23 +167,7 @@ async fn migrate(connection: &mut PgConnection, label: &str) -> Result<(), Store
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
-
-    #[rstest]
-    #[case("postgres://me:12/34@host/db", true)]
-    #[case("postgres://me:12?34@host/db", true)]
-    #[case("postgres://me:12#34@host/db", true)]
-    #[case("postgres://me:12/3?4@host/db", true)]
-    #[case("postgres://me:12%2F34@host/db", false)]
-    #[case("postgres://me:p@ss@host:5432/db", false)]
-    #[case("postgres://host/db", false)]
-    #[case("postgres://host/db?user=me@there&password=a@b", false)]
-    #[case("postgres://me:karat@host/db?options=-csearch_path%3Dkarat", false)]
-    fn a_torn_url_is_found(#[case] url: &str, #[case] torn: bool) {
-        assert_eq!(is_torn(url), torn);
-    }
 
     #[test]
     fn only_what_others_say_is_masked() {

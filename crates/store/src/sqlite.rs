@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use karat_core::port::StoreError;
-use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::database::Database;
 use crate::failure::{error, error_with, failed, is_busy, sqlite_code};
@@ -17,6 +16,9 @@ use crate::own_folder::make_folder;
 /// How long one waits for another program that writes.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
+/// How much longer one waits for a connection, so that whoever waited for another program in vain says so, and not that
+/// there was no connection.
+const GRACE: Duration = Duration::from_secs(10);
 /// How many connections read at once.
 const READERS: u32 = 4;
 /// SQLite's code for a file that is no database.
@@ -24,6 +26,10 @@ const NO_DATABASE: i64 = 26;
 
 /// Opens a file, and makes it and its folder when they are not there.
 pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
+    open_within(path, PATIENCE).await
+}
+
+async fn open_within(path: &Path, patience: Duration) -> Result<Database, StoreError> {
     let label = path.display().to_string();
     if path.is_dir() {
         return Err(error_with(
@@ -32,12 +38,16 @@ pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
         ));
     }
     make_folder_of(path)?;
-    let options = options(path);
-    let pool = || SqlitePoolOptions::new().acquire_timeout(PATIENCE).idle_timeout(None).max_lifetime(None);
+    let looked = look(path, patience, &label).await?;
+    let options = options(path, patience);
+    let pool = || SqlitePoolOptions::new().acquire_timeout(patience + GRACE).idle_timeout(None).max_lifetime(None);
     let writer = pool().max_connections(1).connect_lazy_with(options.clone());
     let readers = pool().max_connections(READERS).connect_lazy_with(options.pragma("query_only", "on"));
     // The connection that writes later: closing the last one and opening another costs the disk's time.
-    let mut connection = connect(&writer, &label).await?;
+    let mut connection = patiently(patience, &label, || writer.acquire()).await?;
+    if let Some(looked) = looked {
+        looked.close().await.map_err(failed)?;
+    }
     if !is_current(&mut connection, &label).await? {
         migrate(&mut connection, &label).await?;
     }
@@ -45,7 +55,7 @@ pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
     Ok(Database::sqlite(writer, readers, &label))
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
+fn options(path: &Path, patience: Duration) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -54,7 +64,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
-        .busy_timeout(PATIENCE)
+        .busy_timeout(patience)
         .pragma("cache_size", "-65536")
         .pragma("temp_store", "memory")
         .pragma("wal_autocheckpoint", "2000")
@@ -71,17 +81,40 @@ fn make_folder_of(path: &Path) -> Result<(), StoreError> {
         .map_err(|cause| error(format!("the store's folder {} cannot be made: {cause}", folder.display())))
 }
 
-/// Connects. Two programs that make the same file at once get in each other's way without waiting, since a change of the
-/// journal is not waited for: so it is tried again.
-async fn connect(pool: &SqlitePool, label: &str) -> Result<PoolConnection<Sqlite>, StoreError> {
-    let mut waited = Duration::ZERO;
+/// Looks whose file it is with a connection that changes nothing: how a journal is kept is written into the file, and
+/// another program's stays as it is. Returns the connection, to be closed when there is another: closing the last one costs
+/// the disk's time.
+async fn look(path: &Path, patience: Duration, label: &str) -> Result<Option<SqliteConnection>, StoreError> {
+    if !std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+        return Ok(None);
+    }
+    let plain = SqliteConnectOptions::new().filename(path).busy_timeout(patience).disable_statement_logging();
+    let (connection, found) = patiently(patience, label, || connect_and_find(&plain)).await?;
+    if let Err(refused) = found.is_current(label) {
+        connection.close().await.map_err(failed)?;
+        return Err(refused);
+    }
+    Ok(Some(connection))
+}
+
+async fn connect_and_find(options: &SqliteConnectOptions) -> Result<(SqliteConnection, Found), sqlx::Error> {
+    let mut connection = options.connect().await?;
+    let found = find(&mut connection).await?;
+    Ok((connection, found))
+}
+
+/// Does what needs the file. Two programs that make the same file at once get in each other's way without waiting, since a
+/// change of the journal is not waited for: so it is tried again.
+async fn patiently<T, F>(patience: Duration, label: &str, work: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, sqlx::Error>>,
+{
+    let started = Instant::now();
     loop {
-        match pool.acquire().await {
-            Ok(connection) => return Ok(connection),
-            Err(cause) if is_busy(&cause) && waited < PATIENCE => {
-                tokio::time::sleep(PAUSE).await;
-                waited += PAUSE;
-            }
+        match work().await {
+            Ok(done) => return Ok(done),
+            // An attempt may have waited by itself.
+            Err(cause) if is_busy(&cause) && started.elapsed() < patience => tokio::time::sleep(PAUSE).await,
             Err(cause) => return Err(not_opened(cause, label)),
         }
     }
@@ -98,16 +131,39 @@ fn not_opened(cause: sqlx::Error, label: &str) -> StoreError {
     StoreError { message: format!("the store {label} cannot be opened: {}", cause.message), hint: cause.hint }
 }
 
-/// Tells whether there is nothing to migrate, without writing: a command that only reads need not wait for a writer.
-async fn is_current(connection: &mut SqliteConnection, label: &str) -> Result<bool, StoreError> {
+/// What a file has: the names of its tables and views, and the migrations.
+struct Found {
+    tables: BTreeSet<String>,
+    applied: Vec<migrations::Applied>,
+}
+
+async fn find(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {
     let tables = "select name from sqlite_master where type in ('table', 'view')";
-    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await.map_err(failed)?;
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await?;
     let tables = BTreeSet::from_iter(tables);
     let mut applied: Vec<migrations::Applied> = Vec::new();
     if tables.contains(migrations::NOTES) {
-        applied = sqlx::query_as(migrations::APPLIED).fetch_all(connection).await.map_err(failed)?;
+        applied = sqlx::query_as(migrations::APPLIED).fetch_all(connection).await?;
     }
-    migrations::is_current(&migrations::SQLITE, &tables, &applied, || foreign(label))
+    Ok(Found { tables, applied })
+}
+
+impl Found {
+    /// Tells whether there is nothing to migrate. A file has no schemas, so that any table in it that was there before
+    /// karat's makes it another program's.
+    fn is_current(&self, label: &str) -> Result<bool, StoreError> {
+        // SQLite has tables of its own.
+        let is_theirs = |name: &String| name != migrations::NOTES && !name.starts_with("sqlite_");
+        if self.applied.is_empty() && self.tables.iter().any(is_theirs) {
+            return Err(foreign(label));
+        }
+        migrations::is_current(&migrations::SQLITE, &self.tables, &self.applied, || foreign(label))
+    }
+}
+
+/// Tells whether there is nothing to migrate, without writing: a command that only reads need not wait for a writer.
+async fn is_current(connection: &mut SqliteConnection, label: &str) -> Result<bool, StoreError> {
+    find(connection).await.map_err(failed)?.is_current(label)
 }
 
 fn foreign(label: &str) -> StoreError {
@@ -126,6 +182,8 @@ async fn migrate(connection: &mut SqliteConnection, label: &str) -> Result<(), S
 mod tests {
     use karat_core::port::{StoreError, TraceStore};
     use karat_core::stored::{Expected, NewTrace, TraceHead};
+    use rstest::rstest;
+    use sqlx::SqlitePool;
 
     use super::*;
     use crate::{Location, Store};
@@ -220,20 +278,51 @@ mod tests {
         assert!(refused.message.contains("cannot be"), "{refused}");
     }
 
+    #[rstest]
+    #[case::the_same_name("traces")]
+    #[case::another_name("orders")]
     #[tokio::test]
-    async fn another_programs_database_is_left_alone() {
+    async fn another_programs_database_is_left_alone(#[case] name: &str) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("other.db");
         let other = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
         let mut connection = other.connect().await.expect("a database");
-        sqlx::query("create table traces (mine integer)").execute(&mut connection).await.expect("a table");
+        let table = sqlx::AssertSqlSafe(format!("create table {name} (mine integer)"));
+        sqlx::query(table).execute(&mut connection).await.expect("a table");
         connection.close().await.expect("closed");
+        let before = std::fs::read(&path).expect("a file");
         let refused = open(&path).await.expect_err("refused");
         assert!(refused.message.contains("another program's tables"), "{refused}");
+        assert!(std::fs::read(&path).expect("a file") == before, "not a byte was changed");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "and nothing stands beside it");
+    }
+
+    #[tokio::test]
+    async fn a_database_without_tables_becomes_a_store() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("empty.db");
+        let other = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
         let mut connection = other.connect().await.expect("a database");
-        let tables: i64 =
-            sqlx::query_scalar("select count(*) from sqlite_master").fetch_one(&mut connection).await.expect("it");
-        assert_eq!(tables, 1, "nothing was added");
+        for statement in ["create table gone (id integer primary key autoincrement)", "drop table gone"] {
+            sqlx::query(statement).execute(&mut connection).await.expect("it");
+        }
+        connection.close().await.expect("closed");
+        open(&path).await.expect("a store").close().await;
+        open(&path).await.expect("the same store").close().await;
+    }
+
+    #[tokio::test]
+    async fn a_file_that_stays_locked_is_said_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("karat.db");
+        open(&path).await.expect("a store").close().await;
+        let other = SqliteConnectOptions::new().filename(&path).pragma("locking_mode", "exclusive");
+        let mut connection = other.connect().await.expect("a connection");
+        sqlx::query("begin exclusive").execute(&mut connection).await.expect("a lock");
+        let refused = open_within(&path, Duration::from_millis(200)).await.err().expect("refused");
+        assert!(refused.message.ends_with("another program is writing to the store and does not end"), "{refused}");
+        connection.close().await.expect("closed");
+        open(&path).await.expect("a store").close().await;
     }
 
     #[tokio::test]
@@ -241,7 +330,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("karat.db");
         open(&path).await.expect("a store").close().await;
-        let readers = options(&path).pragma("query_only", "on");
+        let readers = options(&path, PATIENCE).pragma("query_only", "on");
         let pool = SqlitePoolOptions::new().connect_lazy_with(readers);
         let store = Store { database: Database::sqlite(pool.clone(), pool, "it") };
         let refused = store.put_traces(&[trace("a")], jiff::Timestamp::UNIX_EPOCH).await.expect_err("refused");

@@ -44,8 +44,10 @@ fn check_step(step: &Value) -> Result<(), String> {
                 let Some(call) = call.as_object() else {
                     return Err(format!(".tool_calls[{index}] is not an object"));
                 };
-                if !call.get("name").is_some_and(Value::is_string) {
-                    return Err(format!(".tool_calls[{index}] has no 'name'"));
+                match call.get("name") {
+                    Some(Value::String(_)) => {}
+                    None | Some(Value::Null) => return Err(format!(".tool_calls[{index}] has no 'name'")),
+                    Some(_) => return Err(format!(".tool_calls[{index}].name is not a text")),
                 }
             }
         }
@@ -118,6 +120,10 @@ mod tests {
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": {}}]}", "steps[0].tool_calls is not a list")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": [1]}]}", "steps[0].tool_calls[0] is not an object")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": [{}]}]}", "steps[0].tool_calls[0] has no 'name'")]
+    #[case(
+        "{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": [{\"name\": 1}]}]}",
+        "steps[0].tool_calls[0].name is not a text"
+    )]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"error\": 3}]}", "steps[0].error is neither a text nor null")]
     fn a_wrong_shape_is_refused(#[case] text: &str, #[case] why: &str) {
         assert_eq!(read_text(text).expect_err("refused"), why);

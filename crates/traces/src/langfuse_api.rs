@@ -90,10 +90,10 @@ impl LangfuseApi {
                 ("limit", OBSERVATIONS.to_string()),
             ];
             query.extend(cursor.iter().map(|cursor| ("cursor", cursor.clone())));
-            let Reply::Found(mut page) = self.transport.get(&["v2", "observations"], &query).await? else {
+            let Reply::Found(mut page) = self.transport.get_page(&["v2", "observations"], &query).await? else {
                 return Ok(None);
             };
-            all.extend(take_list(&mut page, "data"));
+            all.extend(take_list(&mut page));
             let next = page.get("meta").and_then(|meta| meta.get("cursor")).and_then(Value::as_str).map(str::to_owned);
             match next.filter(|next| !next.is_empty()) {
                 None => return Ok(Some(all)),
@@ -228,8 +228,8 @@ impl LangfusePages {
         query.push(("limit", PAGE.to_string()));
         query.push(("orderBy", "timestamp.asc".to_owned()));
         query.push(("fields", "core,io".to_owned()));
-        let mut page = self.api.transport.get(&["traces"], &query).await?.found("traces")?;
-        let traces = take_list(&mut page, "data");
+        let mut page = self.api.transport.get_page(&["traces"], &query).await?.found("traces")?;
+        let traces = take_list(&mut page);
         let count = |name: &str| page.get("meta").and_then(|meta| meta.get(name)).and_then(Value::as_u64);
         let last = match count("totalPages") {
             Some(pages) => number >= pages,
@@ -237,6 +237,9 @@ impl LangfusePages {
         };
         let total = count("totalItems");
         let empty = traces.is_empty();
+        if empty && !last {
+            return Err(ends_early("traces", number));
+        }
         let (mut newest, mut ascending) = (self.newest, self.ascending);
         let (mut wanted, mut pieces) = (Vec::new(), Vec::new());
         for (item, trace) in (1_u64..).zip(traces) {
@@ -303,10 +306,13 @@ impl LangfusePages {
             query.push(("source", "ANNOTATION".to_owned()));
             query.push(("page", number.to_string()));
             query.push(("limit", "100".to_owned()));
-            let Reply::Found(mut page) = self.api.transport.get(&["v2", "scores"], &query).await? else { break };
-            let listed = take_list(&mut page, "data");
+            let Reply::Found(mut page) = self.api.transport.get_page(&["v2", "scores"], &query).await? else { break };
+            let listed = take_list(&mut page);
             let pages = page.get("meta").and_then(|meta| meta.get("totalPages")).and_then(Value::as_u64);
-            let last = listed.is_empty() || pages.map_or(listed.len() < 100, |pages| number >= pages);
+            let last = pages.map_or(listed.len() < 100, |pages| number >= pages);
+            if listed.is_empty() && !last {
+                return Err(ends_early("v2/scores", number));
+            }
             for score in listed {
                 if let Some(trace) = score.get("traceId").and_then(Value::as_str).map(str::to_owned) {
                     scores.entry(trace).or_default().push(score);
@@ -326,8 +332,14 @@ impl LangfusePages {
     }
 }
 
-fn take_list(page: &mut Value, name: &str) -> Vec<Value> {
-    match page.get_mut(name).map(Value::take) {
+/// Tells of a list that is said to go on, and does not.
+fn ends_early(path: &str, page: u64) -> LangfuseError {
+    let why = format!("page {page} is empty, though more are said to follow");
+    LangfuseError::Broken { path: format!("api/public/{path}"), why }
+}
+
+fn take_list(page: &mut Value) -> Vec<Value> {
+    match page.get_mut("data").map(Value::take) {
         Some(Value::Array(items)) => items,
         _ => Vec::new(),
     }

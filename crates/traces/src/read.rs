@@ -81,6 +81,7 @@ impl Reading {
             }
             Some(b'{' | b'[') => Ok(State::Open(Box::new(opened.into_values(is_conversation)))),
             _ if self.kind.is_some() => Ok(State::Open(Box::new(opened.into_values(is_conversation)))),
+            _ if is_json(&opened.head) => Err(unknown("its JSON is neither an object nor a list")),
             _ => Err(unknown(NEITHER)),
         }
     }
@@ -259,6 +260,12 @@ impl Reading {
     fn next_ready(&mut self) -> Option<Result<Piece, ReadError>> {
         self.ready.pop_front().map(|one| one.map_err(ReadError::Refused))
     }
+}
+
+/// Tells whether the beginning of a text is JSON, whatever it says: one value, or several one after another.
+fn is_json(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
+    serde_json::Deserializer::from_slice(text).into_iter::<Value>().all(|value| value.is_ok())
 }
 
 /// Tells whether a list is one conversation, by its first element.

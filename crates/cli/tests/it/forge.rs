@@ -207,7 +207,7 @@ fn what_is_wrong_is_said_with_a_way_out() {
         (&["forge"], 2, "karat forge TOOL"),
         (&["forge", "--resume", "--approve-all"], 4, "karat forge TOOL begins one"),
         (&["forge", "get_weather", "--resume", "--approve-all"], 4, "karat forge get_weather begins one"),
-        (&["forge", "get_weather", "--dry-run", "--drafter", "traces"], 2, "--traces FILE.jsonl"),
+        (&["forge", "get_weather", "--dry-run", "--drafter", "traces"], 4, "--traces FILE.jsonl"),
         (&["forge", "get_weather", "--dry-run", "--drafter", "model"], 2, "give --model KIND:MODEL"),
         (&["forge", "get_weather", "--dry-run", "--model", "nobody:m"], 2, "'nobody:m' is no drafter"),
     ];
@@ -304,6 +304,10 @@ fn cases_come_from_traces() {
     assert!(output.stderr.contains("line 2 of the traces is passed over"), "{}", output.stderr);
     assert!(output.stderr.contains("1 different messages are of use"), "{}", output.stderr);
     assert!(output.stdout.contains("How cold is it up in Oslo today?"), "{}", output.stdout);
+    project.write("empty.jsonl", "\n");
+    let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden", "--traces", "empty.jsonl"]);
+    assert_eq!(output.code, Some(4), "{}", output.both());
+    assert!(output.stderr.contains("there are no traces in empty.jsonl"), "{}", output.stderr);
 }
 
 /// A difficulty that fails often gets a proposal for more, which somebody has to ask for.

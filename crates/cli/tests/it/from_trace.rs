@@ -127,7 +127,13 @@ fn what_is_wrong_is_said_with_a_way_out() {
     let project = with_trace();
     put(&project, "karat", &json!({"trace_id": "silent", "steps": [step(None, "Hello!", &[])]}));
     put(&project, "karat", &json!({"trace_id": "shapeless", "steps": "none"}));
-    let cases: [(&[&str], i32, &str); 8] = [
+    let late = [
+        step(Some("Good morning"), "Hello!", &[]),
+        step(None, "How can I help?", &[]),
+        step(Some("Weather in Rome?"), "Sun", &["get_weather"]),
+    ];
+    put(&project, "karat", &json!({"trace_id": "late", "steps": late}));
+    let cases: [(&[&str], i32, &str); 10] = [
         (&["--from-trace", "zzz", "--no-tool-errors"], 2, "'karat trace list' shows the traces"),
         (&["--from-trace", "4bf9"], 2, "the case expects nothing that an answer could fail"),
         (&["--from-trace", "4bf9", "--step", "9", "--no-tool-errors"], 2, "users' turns are the steps 1 to 3"),
@@ -136,6 +142,12 @@ fn what_is_wrong_is_said_with_a_way_out() {
             2,
             "several tools were called: get_forecast, get_weather",
         ),
+        (
+            &["--from-trace", "late", "--no-tool-errors"],
+            2,
+            "no tool was called in the turn of this message (steps 1 to 2), so",
+        ),
+        (&["--from-trace", "late", "--no-tool-errors"], 2, "hint: other turns call get_weather (--step 3)\n"),
         (&["--from-trace", "silent", "--no-tool-errors"], 2, "holds no message of a user"),
         (&["--from-trace", "shapeless", "--no-tool-errors"], 2, "the trace has no list 'steps'"),
         (&["get_wether", "--from-trace", "4bf9", "--no-tool-errors"], 2, "did you mean 'get_weather'?"),
@@ -160,8 +172,10 @@ fn cases_are_drafted_from_the_store() {
         let words = ["forge", "get_weather", "--dry-run", "--tier", "golden", "--drafter", "traces"];
         project.run(words.into_iter().chain(more.iter().copied()))
     };
-    assert_eq!(forge(&[]).code, Some(2));
-    assert!(!project.path().join(".karat/karat.db").exists());
+    let mistyped = forge(&["--store", "karta.db"]);
+    assert_eq!(mistyped.code, Some(4), "{}", mistyped.both());
+    assert!(mistyped.stderr.contains("error: there is no store at karta.db\n"), "{}", mistyped.stderr);
+    assert!(!project.path().join("karta.db").exists());
     let steps = |message: &str| {
         json!([step(Some(message), "", &["get_weather"]), step(None, "21 degrees, north-west wind", &[])])
     };
@@ -173,6 +187,7 @@ fn cases_are_drafted_from_the_store() {
     assert!(!output.stdout.contains("Aberdeen"), "{}", output.both());
     assert!(output.stderr.contains("1 of 1 traces call get_weather"), "{}", output.stderr);
     let narrow = forge(&["--rating", "positive"]);
+    assert_eq!(narrow.code, Some(4), "{}", narrow.both());
     assert!(narrow.stderr.contains("leave --since and --rating out"), "{}", narrow.both());
     ProjectStore::open(&project).feedback("ada", "real", Rating::Positive, None);
     assert_eq!(forge(&["--rating", "positive"]).code, Some(0));

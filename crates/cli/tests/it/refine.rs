@@ -308,12 +308,18 @@ fn what_people_no_longer_say_is_not_told() {
         let resolved = project.run(["contradictions", "resolve", "tone", &trace, kind, "--author", "bob"]);
         assert_eq!(resolved.code, Some(0), "{}", resolved.both());
     }
-    let output = project.run(["eval", "refine", "tone", "--dry-run"]);
-    assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.stderr.contains("2 rated traces left out: the contradiction is resolved"), "{}", output.stderr);
-    for number in wrong {
-        assert!(!output.stdout.contains(&mark(number)), "the model is told of trace {number}");
-    }
+    let assert_left_out = || {
+        let output = project.run(["eval", "refine", "tone", "--dry-run"]);
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        assert!(output.stderr.contains("2 rated traces left out: the contradiction is resolved"), "{}", output.stderr);
+        for number in &wrong {
+            assert!(!output.stdout.contains(&mark(*number)), "the model is told of trace {number}");
+        }
+    };
+    assert_left_out();
+    // A new version, which has judged nothing yet, makes no label right.
+    store.version("eval_tone", "def eval_tone(trace):\n    return True, 'still'\n");
+    assert_left_out();
 }
 
 #[cfg(unix)]
@@ -385,11 +391,39 @@ mod at_the_terminal {
         let mut ada = person(&project, &server);
         ada.reads("Adopt which?");
         ProjectStore::open(&project).version("eval_tone", BREAKS);
+        // Where the store is elsewhere, nobody else makes this one.
+        std::fs::remove_file(project.path().join(".karat/.gitignore")).expect("the store made it");
         ada.types("1");
         ada.reads("version 2 of eval_tone was added in the meantime");
         ada.leaves_with(3);
         assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(BREAKS));
         assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
+        assert_eq!(project.read(".karat/.gitignore"), "*\n");
+    }
+
+    /// Whoever ends the program from elsewhere leaves a terminal in which one can type.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_is_ended_gets_the_terminal_back() {
+        let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
+        let project = rated(60);
+        let refine = "eval refine tone --model openai:test-model --candidates 1";
+        let script = format!("'{}' {refine}; echo status $?; stty -a", env!("CARGO_BIN_EXE_karat"));
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).current_dir(project.path());
+        command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env("LC_ALL", "C.UTF-8");
+        command.env("OPENAI_BASE_URL", format!("{}/v1", server.base())).env("OPENAI_API_KEY", "sk-test-0123456789");
+        let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
+        session.exp_string("Adopt which?").expect("a question");
+        let shell = session.process().child_pid;
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+        let sent = std::process::Command::new("kill").args(["-TERM", children.trim()]).status();
+        assert!(sent.unwrap().success());
+        session.exp_string("\u{1b}[?2004l").expect("what is pasted comes as it is");
+        session.exp_string("status 130").expect("an end");
+        let state = session.exp_eof().expect("the terminal's state");
+        assert!(state.contains("isig icanon"), "{state}");
+        assert_eq!(versions(&project).len(), 1);
     }
 
     #[test]

@@ -141,6 +141,11 @@ fn every_key_does_what_it_says() {
     person.presses("too sloww\u{7f}, g b n\r");
     person.reads("note: too slow, g b n");
     person.reads("g good  b bad");
+    person.presses("x");
+    person.reads("'x' is for nothing");
+    // With the next key the note is there again.
+    person.presses("j");
+    person.reads("note: too slow, g b n");
     person.presses("b");
     person.reads("3 of 4 · 2 rated");
     person.presses("s");
@@ -186,7 +191,9 @@ fn what_was_done_can_be_undone_to_the_first() {
     person.reads("back to what was skipped");
     person.presses("u");
     person.reads("trace t1");
+    person.reads("took back: positive");
     // The note is still there.
+    person.presses("j");
     person.reads("note: first");
     assert_eq!(ratings(&ada), []);
     person.presses("bq");

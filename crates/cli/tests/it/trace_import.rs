@@ -10,7 +10,11 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use rstest::rstest;
 use serde_json::{Value, json};
+#[cfg(unix)]
+use sqlx::{Connection as _, SqliteConnection};
 
+#[cfg(unix)]
+use crate::store_project::wait;
 use crate::store_project::{Database, StoreProject};
 use crate::support::project;
 
@@ -314,6 +318,28 @@ fn spans_and_whole_traces_do_not_replace_each_other(#[case] database: Database) 
     }
 }
 
+#[test]
+fn another_sources_trace_does_not_take_the_place_of_one() {
+    let store = StoreProject::new(Database::Sqlite).unwrap();
+    let log = |content: Value| {
+        let messages = json!([{"role": "user", "content": content}, {"role": "assistant", "content": "Hi."}]);
+        json!({"trace_id": "w-1", "messages": messages}).to_string()
+    };
+    store.project.write("log.jsonl", log(json!("Hello?")));
+    store.project.write("w.jsonl", weather("w-1", "Oslo"));
+    assert_eq!(import(&store.project, ["log.jsonl", "--from", "openai"]).0, Some(0));
+    let before = store.dump();
+    let (code, report) = import(&store.project, ["w.jsonl"]);
+    assert_eq!((code, counts(&report)), (Some(1), (0, 0, 0)), "{report}");
+    let said = report["refused"][0]["message"].as_str().unwrap();
+    assert!(said.contains("stored already, from openai: this one, from karat"), "{said}");
+    assert_eq!(store.dump(), before);
+    // Of which kind a log of messages is shows only by some of them.
+    store.project.write("log.jsonl", log(json!([{"type": "text", "text": "Hello again?"}])));
+    let (code, report) = import(&store.project, ["log.jsonl", "--from", "anthropic"]);
+    assert_eq!((code, counts(&report)), (Some(0), (0, 1, 0)), "{report}");
+}
+
 #[rstest]
 #[case::sqlite(Database::Sqlite)]
 #[case::postgres(Database::Postgres)]
@@ -376,6 +402,44 @@ fn an_interrupted_import_keeps_what_it_read() {
     ");
     drop(writer);
     assert_eq!(store.dump().len(), 2);
+}
+
+/// Who asks to stop while another program has the store waits no minute for it.
+#[cfg(unix)]
+#[rstest]
+#[case(&["trace", "import", "w.jsonl"])]
+#[case(&["trace", "receive", "--listen", "127.0.0.1:0"])]
+#[case(&["eval", "run", "--stored"])]
+fn who_waits_for_a_locked_store_can_leave(#[case] arguments: &[&str]) {
+    let project = project().file("w.jsonl", weather("w-1", "Oslo")).file(".karat/karat.db", "");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(project.path().join(".karat/karat.db"));
+    let lock = wait(async {
+        let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+        sqlx::raw_sql("begin exclusive").execute(&mut connection).await.unwrap();
+        connection
+    });
+    let running = project.command(arguments.iter().copied()).start();
+    // It says nothing while it waits.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let asked = std::time::Instant::now();
+    running.interrupt();
+    let output = running.wait().expect("it ends");
+    assert_eq!(output.code, Some(130), "{}", output.both());
+    assert!(asked.elapsed() < std::time::Duration::from_secs(20), "{:?}", asked.elapsed());
+    drop(lock);
+}
+
+/// A file that holds nothing is not what somebody meant who named it.
+#[test]
+fn files_without_traces_are_named() {
+    let project = project().file("w.jsonl", weather("w-1", "Oslo")).file("empty.jsonl", "").file("blank.jsonl", "\n\n");
+    let output = project.run(["trace", "import", "w.jsonl", "empty.jsonl"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stderr.contains("1 file holds no traces: empty.jsonl\n"), "{}", output.stderr);
+    let output = project.run(["trace", "import", "blank.jsonl", "w.jsonl", "empty.jsonl"]);
+    assert!(output.stderr.contains("2 files hold no traces: blank.jsonl, empty.jsonl\n"), "{}", output.stderr);
+    let output = project.run(["trace", "import", "w.jsonl"]);
+    assert!(!output.stderr.contains("no traces"), "{}", output.stderr);
 }
 
 #[test]

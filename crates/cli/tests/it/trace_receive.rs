@@ -136,6 +136,21 @@ fn a_person_is_told_where_to_send_and_what_came() {
 }
 
 #[test]
+fn what_is_copied_is_not_broken_and_what_is_left_out_is_said() {
+    let project = project().env("COLUMNS", "45");
+    let receiver = Receiver::start(&project, &[]);
+    let address = receiver.address.clone();
+    for number in 10..23 {
+        assert_eq!(post(&address, "/v1/traces", &format!("nonsense{number}")), Some(400));
+    }
+    let said = receiver.stop().stderr;
+    assert!(said.contains("\n  export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\n"), "{said}");
+    assert!(said.contains(&format!("\n  export OTEL_EXPORTER_OTLP_ENDPOINT=http://{address}\n")), "{said}");
+    assert_eq!(said.matches("refused with 400").count(), 10, "{said}");
+    assert_eq!(said.matches("further reasons are not shown").count(), 1, "{said}");
+}
+
+#[test]
 fn a_program_is_told_line_by_line() {
     let project = project();
     let receiver = Receiver::start(&project, &["--format", "jsonl", "--quiet"]);

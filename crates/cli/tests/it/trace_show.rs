@@ -214,6 +214,20 @@ fn a_verdict_on_what_the_trace_was_is_marked() {
 }
 
 #[test]
+fn what_was_said_before_is_marked() {
+    let project = with_traces();
+    for (rating, author) in [("negative", "ada"), ("neutral", "bob"), ("positive", "ada")] {
+        let output = project.run(["feedback", "add", "w-1", rating, "--author", author]);
+        assert_eq!(output.code, Some(0), "{}", output.both());
+    }
+    let shown = project.run(["trace", "show", "w-1"]).stdout;
+    let is_marked =
+        |said: &str| shown.lines().find(|line| line.starts_with(said)).map(|line| line.ends_with("(earlier)"));
+    assert_eq!(is_marked("negative  ada"), Some(true), "{shown}");
+    assert_eq!((is_marked("neutral  bob"), is_marked("positive  ada")), (Some(false), Some(false)), "{shown}");
+}
+
+#[test]
 fn ids_may_be_shortened_where_one_is_meant() {
     let project = with_traces();
     assert_eq!(project.run(["trace", "show", "01234"]).code, Some(0));

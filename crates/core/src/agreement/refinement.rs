@@ -39,11 +39,15 @@ pub struct Refinement {
 }
 
 impl Refinement {
-    /// Returns the first candidate that is worth adopting: better than today's version on the training part, and not
-    /// worse on the part of which its author knew nothing.
+    /// Returns the first candidate that is worth adopting: better than today's version on the training part, and on the
+    /// part of which its author knew nothing neither less often right nor more often an error. Few traces are held out,
+    /// so that worse code is seldom worse beyond chance: whoever suggests something has to show that it is not.
     pub fn suggested(&self) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| {
-            candidate.agreement.training.right() > self.today.training.right()
+            let (now, today) = (&candidate.agreement, &self.today);
+            now.training.right() > today.training.right()
+                && now.held_out.right() >= today.held_out.right()
+                && now.held_out.counts.errored <= today.held_out.counts.errored
                 && candidate.held_out_changes.direction != Direction::Worse
         })
     }
@@ -198,7 +202,11 @@ mod tests {
     }
 
     fn candidate(why: &str, training: &[RatedVerdict]) -> Candidate {
-        Candidate::measure("eval_x", 3, (String::new(), String::new(), why.to_owned()), training, (&[], &[]))
+        beside(why, training, (&[], &[]))
+    }
+
+    fn beside(why: &str, training: &[RatedVerdict], held_out: (&[RatedVerdict], &[RatedVerdict])) -> Candidate {
+        Candidate::measure("eval_x", 3, (String::new(), String::new(), why.to_owned()), training, held_out)
     }
 
     #[test]
@@ -231,23 +239,33 @@ mod tests {
     #[test]
     fn what_is_worse_is_not_suggested() {
         let (right, wrong) = ((Some(true), Rating::Positive), (Some(false), Rating::Positive));
-        let today = PartAgreement::of(&verdicts(&[right, wrong, wrong]));
+        let lost = (None, Rating::Positive);
+        let (today, better) = (verdicts(&[right, wrong, wrong]), verdicts(&[right, right, wrong]));
+        let part = PartAgreement::of(&today);
         let mut refinement = Refinement {
             eval_id: "eval_x".to_owned(),
             version: 3,
             model: String::new(),
             training: PartSize::default(),
             held_out: PartSize::default(),
-            today: PartedAgreement { training: today, held_out: today },
-            candidates: vec![candidate("as today", &verdicts(&[wrong, right, wrong]))],
+            today: PartedAgreement { training: part, held_out: part },
+            candidates: vec![beside("as today", &verdicts(&[wrong, right, wrong]), (&today, &today))],
             refused: Vec::new(),
         };
         assert_eq!(refinement.suggested(), None);
-        let fitted = candidate("learnt by heart", &verdicts(&[right, right, right]));
+        let fitted = beside("learnt by heart", &verdicts(&[right, right, right]), (&today, &today));
         let changes = VersionComparison { direction: Direction::Worse, ..fitted.held_out_changes.clone() };
         refinement.candidates.push(Candidate { held_out_changes: changes, ..fitted });
         assert_eq!(refinement.suggested(), None);
-        refinement.candidates.push(candidate("better", &verdicts(&[right, right, wrong])));
+        // One trace proves nothing, and still nobody is told to adopt what does worse on it.
+        for held_out in [[wrong, wrong, wrong], [right, wrong, lost]] {
+            let held_out = verdicts(&held_out);
+            let worse = beside("a little worse", &better, (&today, &held_out));
+            assert_ne!(worse.held_out_changes.direction, Direction::Worse);
+            refinement.candidates.push(worse);
+            assert_eq!(refinement.suggested(), None);
+        }
+        refinement.candidates.push(beside("better", &better, (&today, &today)));
         assert_eq!(refinement.suggested().map(|one| one.why.as_str()), Some("better"));
     }
 

@@ -329,7 +329,11 @@ impl Reader<'_> {
             Some((said, _, row)) => {
                 let said = said.map_or(RETRACTED, Rating::name);
                 let message = format!("row {row} says something else of this trace for the same author: {said}");
-                let help = "give each its created_at: the newest counts".to_owned();
+                let help = if statement.is_dated {
+                    format!("both are of {created_at}: give one a later created_at, since the newest counts")
+                } else {
+                    "give each its created_at: the newest counts".to_owned()
+                };
                 self.problem(statement.place, message, Some(help));
             }
             None => {
@@ -529,6 +533,11 @@ mod tests {
         assert_eq!((file.statements.len(), file.repeated, file.problems.len()), (1, 1, 1));
         let message = &file.problems[0].message;
         assert_eq!(message, "row 1 says something else of this trace for the same author: positive");
+        assert_eq!(file.problems[0].help.as_deref(), Some("give each its created_at: the newest counts"));
+        let at_once = "trace_id,rating,created_at\nt1,positive,2026-01-01\nt1,negative,2026-01-01\n";
+        let file = read_as(at_once, Some("ada"), false).expect("a table");
+        let help = "both are of 2026-01-01T00:00:00Z: give one a later created_at, since the newest counts";
+        assert_eq!(file.problems[0].help.as_deref(), Some(help));
         let dated = "trace_id,rating,created_at\nt1,positive,2026-01-01\nt1,negative,2026-01-02\n";
         assert_eq!(read(dated).0.len(), 2, "people change their minds");
     }

@@ -144,6 +144,11 @@ pub trait ComparisonStore: Send + Sync {
     /// none.
     fn resolve<'s>(&'s self, eval_id: &'s str, trace_id: &'s str, resolution: &'s Resolution) -> Stored<'s, bool>;
 
+    /// Returns the ids of the traces whose rating somebody called wrong, or of no matter to this eval, in what was last
+    /// decided about the trace and the rating as they are now: whichever version it was about, since that says something
+    /// of the rating and not of the eval.
+    fn doubted_labels<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<String>>;
+
     /// Returns what two versions said of traces that both have judged, by the traces' ids.
     fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> Stored<'s, Vec<VerdictPair>>;
 }

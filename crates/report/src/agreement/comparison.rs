@@ -106,13 +106,21 @@ fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut S
     let rating = changed.rating.map_or("unrated", |rating| rating.name());
     let movement = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
     let _ = writeln!(out, "  {}  {movement}, {rating}", palette.bold(id));
-    for (label, reason) in [("before", &changed.before_reason), ("now", &changed.now_reason)] {
-        if let Some(reason) = reason.as_deref().filter(|reason| !reason.is_empty()) {
-            let reason = printable(reason);
+    let sides = [("before", changed.before, &changed.before_reason), ("now", changed.now, &changed.now_reason)];
+    for (label, said, reason) in sides {
+        let reason = reason.as_deref().map(|reason| in_one_line(reason, said.is_none())).unwrap_or_default();
+        if !reason.is_empty() {
+            let reason = printable(&reason);
             let reason = cut(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
             let _ = writeln!(out, "    {label:<6}  {}", palette.dim(reason));
         }
     }
+}
+
+/// Puts a reason into one line. Of an error the last line says what happened; those before it say where.
+fn in_one_line(reason: &str, is_error: bool) -> String {
+    let mut lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
+    if is_error { lines.next_back().unwrap_or_default().to_owned() } else { lines.collect::<Vec<_>>().join(" ") }
 }
 
 fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> String {
@@ -231,6 +239,17 @@ mod tests {
         let text = version_comparison_text(&comparison, 1, settings(Symbols::ASCII, Verbosity::Normal));
         let said = "version 2 agrees more with people, and breaks more often\n90 verdicts lost to errors\n";
         assert!(text.ends_with(said), "{text}");
+    }
+
+    #[test]
+    fn reasons_and_errors_take_one_line() {
+        let mut broken = pair("t-1", Some(true), None, Some(Rating::Positive), "");
+        broken.before_reason = Some("it was\nfine".to_owned());
+        broken.now_reason = Some("Traceback (most recent call last):\n  line 3\nKeyError: 'city'\n".to_owned());
+        let comparison = VersionComparison::of("eval_refund", 1, 2, vec![broken]);
+        let text = version_comparison_text(&comparison, 1, settings(Symbols::ASCII, Verbosity::Normal));
+        assert!(text.contains("    before  it was fine\n    now     KeyError: 'city'\n"), "{text}");
+        assert!(!text.contains("Traceback"), "{text}");
     }
 
     #[test]

@@ -28,9 +28,12 @@ pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings)
     if !shown.feedback.is_empty() {
         canvas.line("");
         canvas.rule("feedback");
-        for feedback in &shown.feedback {
+        for (index, feedback) in shown.feedback.iter().enumerate() {
             let author = printable(&feedback.author);
-            let line = format!("{}  {author}, {}", feedback.word(), minute(feedback.created_at));
+            // The oldest come first, and of an author's statements the last one counts.
+            let is_earlier = shown.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
+            let earlier = if is_earlier { settings.palette.dim("  (earlier)") } else { String::new() };
+            let line = format!("{}  {author}, {}{earlier}", feedback.word(), minute(feedback.created_at));
             canvas.line(&line);
             if let Some(note) = &feedback.note {
                 canvas.text(note, "  ", 2, NOTE);

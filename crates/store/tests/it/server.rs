@@ -33,6 +33,28 @@ async fn a_url_that_is_none_is_said_so(#[case] url: &str) {
     assert!(hint.contains("postgres://USER:PASSWORD@HOST:PORT/DATABASE"), "{hint}");
 }
 
+#[rstest]
+#[case("postgres://me:p@hunter2/word@host/db")]
+#[case("postgres://me:/hunter2=@localhost/db")]
+#[case("postgres://me:x@hunter2?y@localhost/db")]
+#[case("postgres://u:SEC@hunter2#x@localhost:1/db")]
+#[case::what_is_parsed("postgres://me:1/hunter2%40localhost/db")]
+#[tokio::test]
+async fn a_password_that_tears_the_url_apart_is_not_told(#[case] url: &str) {
+    let (message, hint) = refused(url).await;
+    assert_eq!(message, "the store's URL is not valid");
+    assert!(hint.contains("%2F for /"), "{hint}");
+}
+
+#[tokio::test]
+async fn no_schema_is_said_so() {
+    let Some(url) = postgres_url() else { return };
+    let between = if url.contains('?') { '&' } else { '?' };
+    let (message, hint) = refused(&format!("{url}{between}options=-csearch_path%3Dkarat_nowhere")).await;
+    assert!(message.ends_with("has no schema for karat: its search_path is karat_nowhere"), "{message}");
+    assert!(hint.starts_with("make it with: create schema karat_nowhere"), "{hint}");
+}
+
 #[tokio::test]
 async fn no_database_is_said_so() {
     let Some(url) = postgres_url() else { return };

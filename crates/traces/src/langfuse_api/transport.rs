@@ -107,11 +107,29 @@ impl Transport {
 
     /// Gets what is at a path. Haste, breakdowns and broken answers are waited out.
     pub(super) async fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Reply, LangfuseError> {
+        self.get_checked(path, query, |_| true).await
+    }
+
+    /// Gets a page of a list, in which there is a list: an answer without one is broken, and not the list's end.
+    pub(super) async fn get_page(&self, path: &[&str], query: &[(&str, String)]) -> Result<Reply, LangfuseError> {
+        self.get_checked(path, query, |page| page.get("data").is_some_and(Value::is_array)).await
+    }
+
+    async fn get_checked(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        is_whole: fn(&Value) -> bool,
+    ) -> Result<Reply, LangfuseError> {
         let url = self.url(path, query);
         let shown = format!("api/public/{}", path.join("/"));
         let mut pause = self.pause;
         for tries in 1.. {
             let failure = match self.try_once(&url, &shown).await {
+                Ok(Reply::Found(value)) if !is_whole(&value) => {
+                    let why = "it has no list 'data'".to_owned();
+                    Failure::passing(LangfuseError::Broken { path: shown.clone(), why })
+                }
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };

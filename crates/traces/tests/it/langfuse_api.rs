@@ -200,6 +200,7 @@ fn haste_breakdowns_and_broken_pages_are_waited_out() {
         (429, "retry-after: 0", "{\"message\":\"slow down\"}".to_owned()),
         (503, "", "<html>".to_owned()),
         (200, "", "{\"data\": [".to_owned()),
+        (200, "", "{\"message\": \"temporarily limited\"}".to_owned()),
     ]);
     let server = Server::start(move |path, query| {
         if path == "/api/public/traces"
@@ -212,7 +213,7 @@ fn haste_breakdowns_and_broken_pages_are_waited_out() {
     let (pages, error) = all(server.api());
     assert!(error.is_none(), "{error:?}");
     assert_eq!(pages.iter().map(|page| page.pieces.len()).sum::<usize>(), 4);
-    assert_eq!(server.seen("/api/public/traces").len(), 5);
+    assert_eq!(server.seen("/api/public/traces").len(), 6);
 }
 
 #[test]
@@ -225,6 +226,31 @@ fn what_stays_broken_is_told_and_what_came_before_is_there() {
     assert_eq!(pages.len(), 1);
     let error = error.expect("broken").to_string();
     assert_eq!(error, "the server's answer to 'api/public/traces' cannot be read: not JSON: it begins with 'not'");
+}
+
+/// An answer without a list is no end of the list: what was stored before would be replaced by less.
+#[test]
+fn what_has_no_list_is_no_empty_list() {
+    let limited = || (200, "", "{\"message\": \"temporarily limited\"}".to_owned());
+    for broken in ["/api/public/v2/observations", "/api/public/v2/scores", "/api/public/traces"] {
+        let server = Server::start(move |path, query| if path == broken { limited() } else { usual(path, query) });
+        let (pages, error) = all(server.api());
+        let expected = format!("the server's answer to '{}' cannot be read: it has no list 'data'", &broken[1..]);
+        assert_eq!((pages.len(), error.map(|error| error.to_string())), (0, Some(expected)));
+    }
+}
+
+#[test]
+fn a_list_that_ends_early_is_not_taken_for_whole() {
+    for broken in ["/api/public/v2/scores", "/api/public/traces"] {
+        let server = Server::start(move |path, query| match query.get("page").map(String::as_str) {
+            Some("2") if path == broken => page(&[], 2, 3),
+            _ => usual(path, query),
+        });
+        let (_, error) = all(server.api());
+        let error = error.expect("broken").to_string();
+        assert!(error.ends_with("page 2 is empty, though more are said to follow"), "{error}");
+    }
 }
 
 #[test]

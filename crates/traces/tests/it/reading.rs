@@ -140,6 +140,16 @@ fn a_disk_that_fails_ends_the_reading() {
     assert_eq!(read, ["karat a", "karat a", "karat b", "! disk gone"]);
 }
 
+#[rstest]
+#[case("null", "its JSON is neither an object nor a list")]
+#[case("\"a text\"\n", "its JSON is neither an object nor a list")]
+#[case("1\n2\n", "its JSON is neither an object nor a list")]
+#[case("nothing", "it is neither JSON nor OpenTelemetry's protobuf")]
+#[case("12 monkeys", "it is neither JSON nor OpenTelemetry's protobuf")]
+fn json_that_holds_no_trace_is_called_json(#[case] text: &str, #[case] why: &str) {
+    assert_eq!(shown(read_text(None, text)), [format!("! no known kind of traces: {why}")]);
+}
+
 #[test]
 fn protobuf_with_a_bracket_for_a_length_is_no_json() {
     // What it is shows by its control characters, not by its second byte.

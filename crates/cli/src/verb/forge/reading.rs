@@ -4,10 +4,11 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, TraceStore};
 use karat_core::stored::TraceFilter;
 use karat_forge::{Drafter, TraceDrafter, TraceReader};
-use karat_store::{Location, Store};
+use karat_store::Store;
 use karat_traces::Kind;
 
 use crate::args::ForgeArgs;
@@ -16,7 +17,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
-use crate::store::{open_store, store_failure, with_store};
+use crate::store::{open_store_to_read, store_failure, with_store};
 use crate::trace_filter::flag_moment;
 
 /// How many things about traces are told one by one.
@@ -36,7 +37,7 @@ impl ReadTraces {
     /// Reads files of JSON lines.
     pub(super) fn of_files(tool: &str, paths: &[PathBuf], environment: &Environment) -> Result<Self, Failure> {
         let mut reader = TraceReader::new(tool);
-        let mut number = 0;
+        let (mut number, mut is_empty) = (0, true);
         for path in paths {
             let shown = path.display();
             let fail = |error: std::io::Error| Failure::invalid(format!("cannot read the traces {shown}: {error}"));
@@ -46,20 +47,23 @@ impl ReadTraces {
                 Box::new(std::fs::File::open(environment.current_dir.join(path)).map_err(fail)?)
             };
             for line in std::io::BufReader::new(file).split(b'\n') {
+                let line = line.map_err(fail)?;
                 number += 1;
-                reader.line(number, &line.map_err(fail)?);
+                is_empty &= line.trim_ascii().is_empty();
+                reader.line(number, &line);
             }
+        }
+        if is_empty {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            return Err(Failure::nothing_selected(format!("there are no traces in {}", names.join(", ")))
+                .hint("each line of such a file is a trace"));
         }
         Ok(Self { reader, ids: Vec::new() })
     }
 
     /// Reads the store. What `karat run` kept there is left out: its messages are those of cases that there are already.
     pub(super) async fn of_store(tool: &str, args: &ForgeArgs, settings: &Settings) -> Result<Self, Failure> {
-        let none = || Failure::invalid("there are no traces to draft from").hint("name a file: --traces FILE.jsonl");
-        // Who only reads makes no database.
-        if matches!(&settings.store, Location::File(path) if !path.exists()) {
-            return Err(none().hint("'karat trace import FILE' puts traces into the store"));
-        }
+        const NAME_A_FILE: &str = "name a file: --traces FILE.jsonl";
         let now = SystemClock.now();
         let filter = TraceFilter {
             sources: Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
@@ -67,7 +71,12 @@ impl ReadTraces {
             rating: args.rating.map(Into::into),
             ..TraceFilter::default()
         };
-        let pages = with_store(open_store(settings), async |store| Self::of_pages(tool, store, &filter).await);
+        let opening = async {
+            open_store_to_read(settings).await.map_err(|failure| {
+                if failure.status == ExitStatus::NothingSelected { failure.hint(NAME_A_FILE) } else { failure }
+            })
+        };
+        let pages = with_store(opening, async |store| Self::of_pages(tool, store, &filter).await);
         let read = pages.await?;
         if read.ids.is_empty() {
             let is_narrow = args.since.is_some() || args.rating.is_some();
@@ -76,7 +85,7 @@ impl ReadTraces {
             } else {
                 "'karat trace import FILE' puts traces into the store"
             };
-            return Err(none().hint(hint));
+            return Err(Failure::nothing_selected("there are no traces to draft from").hint(NAME_A_FILE).hint(hint));
         }
         Ok(read)
     }

@@ -18,6 +18,9 @@ use crate::trace_id::resolve_trace_id;
 /// How much of an answer is told in a description.
 const LONGEST_ANSWER: usize = 80;
 
+/// How many tools of other turns are named.
+const MOST_TOOLS: usize = 8;
+
 /// What is known of the trace.
 struct Read {
     id: String,
@@ -59,7 +62,7 @@ impl Basis {
         }
         let tool = match tool {
             Some(tool) => tool.to_owned(),
-            None => only_tool(turn, &trace.id)?,
+            None => trace.only_tool(turn)?,
         };
         let is_first = trace.turns.first() == Some(turn);
         let place = if is_first { String::new() } else { format!(" step {}", turn.steps.start()) };
@@ -128,17 +131,48 @@ impl Read {
             }
         })
     }
-}
 
-fn only_tool(turn: &TraceTurn, id: &str) -> Result<String, Failure> {
-    let mut tools = turn.tools.clone();
-    tools.sort();
-    tools.dedup();
-    match tools.as_slice() {
-        [only] => Ok(only.clone()),
-        [] => Err(Failure::invalid("no tool was called, so the tool under test is not known")
-            .hint(format!("name it: karat regress add TOOL --from-trace {id}"))),
-        several => Err(Failure::invalid(format!("several tools were called: {}", several.join(", ")))
-            .hint(format!("name the one under test: karat regress add {} --from-trace {id}", several[0]))),
+    /// Returns the tool that a turn called, which is the one under test where it is the only one.
+    fn only_tool(&self, turn: &TraceTurn) -> Result<String, Failure> {
+        let id = &self.id;
+        let mut tools = turn.tools.clone();
+        tools.sort();
+        tools.dedup();
+        match tools.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => {
+                let (first, last) = (turn.steps.start(), turn.steps.end());
+                let steps = if first == last { format!("step {first}") } else { format!("steps {first} to {last}") };
+                let failure = Failure::invalid(format!(
+                    "no tool was called in the turn of this message ({steps}), so the tool under test is not known"
+                ));
+                let failure = match self.called_elsewhere() {
+                    Some(called) => failure.hint(called),
+                    None => failure,
+                };
+                Err(failure.hint(format!("name it: karat regress add TOOL --from-trace {id}")))
+            }
+            several => Err(Failure::invalid(format!("several tools were called: {}", several.join(", ")))
+                .hint(format!("name the one under test: karat regress add {} --from-trace {id}", several[0]))),
+        }
+    }
+
+    /// Says which tools the trace calls, each with the first turn that does: the message meant may be another one.
+    fn called_elsewhere(&self) -> Option<String> {
+        let mut called: Vec<(&str, usize)> = Vec::new();
+        for turn in &self.turns {
+            for tool in &turn.tools {
+                if called.iter().all(|(known, _)| *known != tool.as_str()) {
+                    called.push((tool.as_str(), *turn.steps.start()));
+                }
+            }
+        }
+        let shown: Vec<String> =
+            called.iter().take(MOST_TOOLS).map(|(tool, step)| format!("{tool} (--step {step})")).collect();
+        let more = match called.len().saturating_sub(MOST_TOOLS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!shown.is_empty()).then(|| format!("other turns call {}{more}", shown.join(", ")))
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct Desk<'d> {
     open: Option<Open>,
     lines: Vec<String>,
     top: usize,
-    /// What was done last.
+    /// What the last key did, until the next one.
     told: String,
     /// Notes on traces that were not rated yet, or whose rating was taken back.
     notes: HashMap<String, String>,
@@ -163,9 +163,10 @@ impl<'d> Desk<'d> {
         };
         let line = match (&self.mode, self.note()) {
             (Mode::Note(note), _) => ReviewLine::Typing(note),
+            // What is news goes before a note that the person knows.
+            _ if !self.told.is_empty() => ReviewLine::Told(&self.told),
             (_, Some(note)) => ReviewLine::Note(note),
-            (_, None) if self.told.is_empty() => ReviewLine::Nothing,
-            (_, None) => ReviewLine::Told(&self.told),
+            (_, None) => ReviewLine::Nothing,
         };
         ReviewView { sitting: &self.sitting, author: &self.author, page, line }
     }
@@ -185,6 +186,7 @@ impl<'d> Desk<'d> {
 
     /// Does what a key is for.
     pub(super) fn press(&mut self, key: KeyCode) -> Result<Next, Failure> {
+        self.told.clear();
         match self.mode {
             Mode::Note(_) => self.type_note(key),
             Mode::Help(_) => {

@@ -1,6 +1,7 @@
 //! The terminal as a screen, which is given back as it was, whatever happens.
 
 use std::io::{self, IsTerminal};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crossterm::terminal::{
 };
 
 use crate::failure::Failure;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupts, ON_ALTERNATE_SCREEN};
 use crate::printer::Printer;
 
 /// How often it is looked whether the program was asked to stop.
@@ -46,6 +47,7 @@ impl<'p> Screen<'p> {
         let mut text = String::new();
         add(&mut text, EnterAlternateScreen);
         add(&mut text, EnableBracketedPaste);
+        ON_ALTERNATE_SCREEN.store(true, Ordering::SeqCst);
         screen.printer.draw(&text).map_err(|error| no_screen(&error))?;
         Ok(screen)
     }
@@ -119,6 +121,7 @@ impl Drop for Screen<'_> {
         add(&mut text, LeaveAlternateScreen);
         // Nobody is left to tell when the terminal is gone.
         self.printer.draw(&text).ok();
+        ON_ALTERNATE_SCREEN.store(false, Ordering::SeqCst);
         disable_raw_mode().ok();
     }
 }
@@ -131,11 +134,12 @@ pub(super) fn dimensions() -> (usize, usize) {
     (known(columns, 80), known(rows, 24))
 }
 
+/// Reads a key. One with Ctrl or Alt is for nothing here, but for Ctrl-C.
 fn pressed(key: KeyEvent) -> Option<Input> {
-    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
         return (key.code == KeyCode::Char('c')).then_some(Input::Interrupted);
     }
-    Some(Input::Key(key.code))
+    (!key.modifiers.contains(KeyModifiers::ALT)).then_some(Input::Key(key.code))
 }
 
 fn add(text: &mut String, command: impl Command) {
@@ -145,4 +149,22 @@ fn add(text: &mut String, command: impl Command) {
 
 fn no_screen(error: &io::Error) -> Failure {
     Failure::errored(format!("cannot draw on the terminal: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(KeyModifiers::NONE, 'c', Some(Input::Key(KeyCode::Char('c'))))]
+    #[case(KeyModifiers::SHIFT, 'G', Some(Input::Key(KeyCode::Char('G'))))]
+    #[case(KeyModifiers::CONTROL, 'c', Some(Input::Interrupted))]
+    #[case(KeyModifiers::CONTROL, 'g', None)]
+    #[case(KeyModifiers::ALT, 'c', None)]
+    #[case(KeyModifiers::ALT, 'g', None)]
+    fn only_ctrl_c_interrupts(#[case] modifiers: KeyModifiers, #[case] letter: char, #[case] expected: Option<Input>) {
+        assert_eq!(pressed(KeyEvent::new(KeyCode::Char(letter), modifiers)), expected);
+    }
 }

@@ -8,7 +8,7 @@ mod server;
 use karat_core::exit::ExitStatus;
 use karat_core::source::nearest;
 use karat_core::stored::{ImportReport, RefusalKind, RefusedPiece};
-use karat_report::{import_text, wrap};
+use karat_report::{counted, import_text, wrap};
 use karat_store::{Location, Store};
 use karat_traces::{Kind, LOOKED_FOR, Piece};
 
@@ -23,6 +23,9 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::store::{open_store, store_failure};
 use crate::trace_files::{TraceFile, TraceFiles};
+
+/// How many files without traces are named.
+const MOST_NAMED: usize = 5;
 
 pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let kind = args.from.as_deref().map(named_kind).transpose()?;
@@ -41,12 +44,20 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
     // What a dry run would keep is kept where nobody finds it.
     let folder = args.dry_run.then(tempfile::tempdir).transpose();
     let folder = folder.map_err(|error| Failure::errored(format!("cannot make a temporary folder: {error}")))?;
-    let store = runtime.block_on(async {
+    let opening = async {
         match &folder {
             Some(folder) => Store::open(&Location::File(folder.path().join("dry.db"))).await.map_err(store_failure),
             None => open_store(&settings).await,
         }
-    })?;
+    };
+    let store = match runtime.block_on(interrupts.unless_asked(opening)) {
+        Ok(store) => store,
+        Err(failure) => {
+            // What was given up must not keep the program.
+            runtime.shutdown_background();
+            return Err(failure);
+        }
+    };
     if environment.stdin_is_terminal && files.files.iter().any(TraceFile::is_stdin) {
         printer.note("reading traces from the terminal");
     }
@@ -65,6 +76,7 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
         totals,
         waiting: Vec::new(),
         progress: ImportProgress::new(environment, printer, bytes),
+        without_traces: Vec::new(),
     };
     let done = runtime.block_on(async {
         match server {
@@ -75,11 +87,16 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
     if let Some(progress) = import.progress.take() {
         progress.end(printer);
     }
+    let without_traces = std::mem::take(&mut import.without_traces);
     let report = import.totals.into_report();
     runtime.block_on(store.close());
     // Where nothing was done before it failed, there is nothing to report.
     if done.is_ok() || report.traces() > 0 || !report.refused.is_empty() {
         print(&report, args, printer)?;
+    }
+    // Where no file holds any, that is the failure.
+    if report.traces() > 0 || !report.refused.is_empty() {
+        tell_of_nothing(&without_traces, printer);
     }
     done?;
     conclude(&report, args, printer)
@@ -119,6 +136,20 @@ fn conclude(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) ->
     Ok(if report.refused.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
 }
 
+/// Names files in which there was nothing: whoever named them may have expected something else.
+fn tell_of_nothing(files: &[String], printer: &Printer) {
+    if files.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = files.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = match files.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let hold = if files.len() == 1 { "holds" } else { "hold" };
+    printer.note(&format!("{} {hold} no traces: {}{more}", counted(files.len(), "file"), names.join(", ")));
+}
+
 fn nothing(passed_over: &[String]) -> Failure {
     let failure = Failure::nothing_selected("there are no traces");
     match passed_over {
@@ -153,6 +184,8 @@ struct Import<'i> {
     /// What was read and is not written yet.
     waiting: Vec<Piece>,
     progress: Option<ImportProgress>,
+    /// Files in which there was nothing.
+    without_traces: Vec<String>,
 }
 
 impl Import<'_> {

@@ -42,24 +42,16 @@ pub(crate) fn run(
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
-    let status = runtime.block_on(receive(args, &settings, &interrupts, environment, printer));
+    let status = runtime.block_on(async {
+        // First, so that whoever is given the address finds somebody there.
+        let listener = listen(&args.listen).await?;
+        let take_in =
+            async |store: &Store| take_in(listener, store, args, &settings, &interrupts, environment, printer).await;
+        Box::pin(with_store(interrupts.unless_asked(open_store(&settings)), take_in)).await
+    });
     // Who is still sending was told nothing, and is not waited for.
     runtime.shutdown_background();
     status
-}
-
-async fn receive(
-    args: &TraceReceiveArgs,
-    settings: &Settings,
-    interrupts: &Interrupts,
-    environment: &Environment,
-    printer: &Printer,
-) -> Result<ExitStatus, Failure> {
-    // First, so that whoever is given the address finds somebody there.
-    let listener = listen(&args.listen).await?;
-    let opening = open_store(settings);
-    with_store(opening, async |store| take_in(listener, store, args, settings, interrupts, environment, printer).await)
-        .await
 }
 
 /// Puts what others send into the store, until it is asked to stop.

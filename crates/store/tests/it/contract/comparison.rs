@@ -18,6 +18,7 @@ contract! {
     a_resolution_holds_for_its_verdict_and_rating
     a_wrong_eval_is_wrong_in_its_version
     a_resolution_holds_for_the_document_it_was_about
+    a_doubted_label_is_doubted_in_every_version
     versions_are_compared
     a_verdict_of_what_a_trace_was_is_compared_no_more
     the_view_has_the_contracts_columns
@@ -234,6 +235,42 @@ async fn a_resolution_holds_for_the_document_it_was_about(Case { store, .. }: Ca
     store.put_traces(std::slice::from_ref(&other), at(5)).await.expect("changed");
     store.put_executions(&[execution("eval_x", 1, &other, Some(false))]).await.expect("stored");
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/1 a"]);
+}
+
+async fn a_doubted_label_is_doubted_in_every_version(Case { store, .. }: Case<'_>) {
+    prepare(store, &["a", "b", "c", "d"]).await;
+    store.add_version(&version("eval_y", "one")).await.expect("added");
+    for id in ["d", "c", "b", "a"] {
+        judge(store, "eval_x", 1, id, Some(false)).await;
+        rate(store, id, Rating::Positive, 1).await;
+    }
+    let doubted = async |eval: &str| store.doubted_labels(eval).await.expect("ids");
+    assert_eq!(doubted("eval_x").await, [""; 0]);
+    let decisions = [
+        ("c", ResolutionKind::LabelWrong),
+        ("a", ResolutionKind::EvalWrong),
+        ("a", ResolutionKind::Dismissed),
+        ("b", ResolutionKind::LabelWrong),
+        // Somebody thinks again.
+        ("b", ResolutionKind::EvalWrong),
+    ];
+    for (id, kind) in decisions {
+        assert!(store.resolve("eval_x", id, &decide(kind, 9)).await.expect("asked"));
+    }
+    assert_eq!(doubted("eval_x").await, ["a", "c"]);
+    assert_eq!(doubted("eval_y").await, [""; 0], "that is said beside one eval");
+    // Another version has judged nothing yet, or agrees: the label is as wrong as before.
+    store.add_version(&version("eval_x", "two")).await.expect("added");
+    assert_eq!(doubted("eval_x").await, ["a", "c"]);
+    judge(store, "eval_x", 2, "a", Some(true)).await;
+    assert_eq!(doubted("eval_x").await, ["a", "c"]);
+    // Of another rating, and of another document, nothing was said.
+    rate(store, "a", Rating::Negative, 2).await;
+    assert_eq!(doubted("eval_x").await, ["c"]);
+    store.put_traces(&[trace("c", "another answer")], at(5)).await.expect("changed");
+    assert_eq!(doubted("eval_x").await, [""; 0]);
+    rate(store, "a", Rating::Positive, 3).await;
+    assert_eq!(doubted("eval_x").await, ["a"]);
 }
 
 async fn versions_are_compared(Case { store, .. }: Case<'_>) {

@@ -15,6 +15,7 @@ contract! {
     an_execution_replaces_the_one_before
     what_is_unjudged_is_found
     a_changed_trace_is_judged_again
+    a_late_verdict_on_an_old_document_replaces_none_on_the_new_one
     nothing_is_kept_of_what_is_not_there
     summaries_count_the_newest_version
     every_version_is_counted
@@ -124,6 +125,29 @@ async fn a_changed_trace_is_judged_again(Case { store, .. }: Case<'_>) {
     assert_eq!(unjudged(store, "eval_a", 1).await, ["t-00001"]);
     store.put_executions(&[execution("eval_a", 1, &other, Some(false))]).await.expect("stored");
     assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
+}
+
+async fn a_late_verdict_on_an_old_document_replaces_none_on_the_new_one(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 2).await;
+    store.add_version(&version("eval_a", "one")).await.expect("added");
+    let new = trace("t-00000", "something else");
+    store.put_traces(std::slice::from_ref(&new), at(5)).await.expect("stored");
+    let late = execution("eval_a", 1, &traces[0], Some(true));
+    let current = execution("eval_a", 1, &new, Some(false));
+    let beside = execution("eval_a", 1, &traces[1], Some(true));
+    let kept = async || store.executions("eval_a", 1, None, 10).await.expect("executions");
+    // Where there is none, it is better than nothing.
+    store.put_executions(std::slice::from_ref(&late)).await.expect("stored");
+    assert_eq!(kept().await, std::slice::from_ref(&late));
+    store.put_executions(std::slice::from_ref(&current)).await.expect("stored");
+    store.put_executions(&[late.clone(), beside.clone()]).await.expect("what is late is no error");
+    assert_eq!(kept().await, [current.clone(), beside.clone()]);
+    assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
+    // A trace that is missing is still found beside it.
+    let nowhere = execution("eval_a", 1, &trace("nowhere", "x"), Some(true));
+    let refused = store.put_executions(&[late, nowhere]).await.expect_err("refused");
+    assert!(refused.message.starts_with("there is no trace 'nowhere'"), "{refused}");
+    assert_eq!(kept().await, [current, beside]);
 }
 
 async fn nothing_is_kept_of_what_is_not_there(Case { store, .. }: Case<'_>) {

@@ -53,7 +53,7 @@ fn own_folder(eval_id: &str, settings: &Settings) -> PathBuf {
 /// Writes a candidate, and returns where it is, as a person would name it.
 fn write_one(candidate: &Candidate, folder: &Path, settings: &Settings) -> Result<String, Failure> {
     let path = folder.join(format!("candidate_{}.py", candidate.number));
-    let written = std::fs::create_dir_all(folder).and_then(|()| replace_file(&path, &candidate.code));
+    let written = make_folder(folder).and_then(|()| replace_file(&path, &candidate.code));
     written.map_err(|error| Failure::errored(format!("cannot write {}: {error}", settings.shown(&path))))?;
     Ok(settings.shown(&path))
 }

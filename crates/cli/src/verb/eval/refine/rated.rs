@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use karat_core::agreement::PartSize;
 use karat_core::feedback::{Rating, note_of};
 use karat_core::port::{ComparisonStore, FeedbackStore, TraceStore};
-use karat_core::stored::{Contradiction, ContradictionFilter, ResolutionKind, TraceFilter};
+use karat_core::stored::TraceFilter;
 use karat_forge::refine::{group_of, is_held_out};
 use karat_report::counted;
 use karat_store::Store;
@@ -37,7 +37,9 @@ pub(super) struct Parted {
 impl Parted {
     /// Reads the newest traces that people together find positive or negative, and whose rating nobody calls wrong.
     pub(super) async fn read(store: &Store, eval_id: &str, share: f64, printer: &Printer) -> Result<Self, Failure> {
-        let doubted = doubted(store, eval_id).await?;
+        // Nothing is to be learnt from a rating that somebody finds wrong or of no matter to this eval.
+        let doubted = store.doubted_labels(eval_id).await.map_err(store_failure)?;
+        let doubted: BTreeSet<String> = doubted.into_iter().collect();
         let mut left_out = 0;
         let mut traces = Vec::new();
         for rating in [Rating::Positive, Rating::Negative] {
@@ -97,18 +99,6 @@ impl Parted {
             .hint("'karat review' and 'karat feedback add' take down what people find")
             .hint("--hold-out SHARE parts them otherwise"))
     }
-}
-
-/// Returns the traces whose rating somebody finds wrong or of no matter to this eval: nothing is to be learnt from it.
-async fn doubted(store: &Store, eval_id: &str) -> Result<BTreeSet<String>, Failure> {
-    let filter =
-        ContradictionFilter { eval_id: Some(eval_id.to_owned()), resolved: true, ..ContradictionFilter::default() };
-    let all = store.contradictions(&filter).await.map_err(store_failure)?;
-    let is_doubted = |contradiction: &Contradiction| {
-        let kind = contradiction.resolution.as_ref().map(|resolution| resolution.kind);
-        matches!(kind, Some(ResolutionKind::LabelWrong | ResolutionKind::Dismissed))
-    };
-    Ok(all.into_iter().filter(is_doubted).map(|contradiction| contradiction.trace_id).collect())
 }
 
 /// Returns what the newest author of a rating noted, as long as they still say so.

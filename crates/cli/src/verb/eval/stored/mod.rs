@@ -32,7 +32,7 @@ use crate::environment::Environment;
 use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::functions::is_written_as_path;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupts, end_at_once};
 use crate::printer::Printer;
 use crate::sandbox::{open_sandbox, sandbox_failure};
 use crate::settings::Settings;
@@ -58,11 +58,31 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
         .enable_all()
         .build()
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
+    let interrupts = Interrupts::listen(&runtime);
     let preparing =
         keep_store(open_store_to_read(&settings), async |store| plan(store, args, &filter, &settings).await);
-    let (store, (traces, planned)) = runtime.block_on(preparing)?;
+    let (store, (traces, planned)) = match runtime.block_on(interrupts.unless_asked(preparing)) {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            // What was given up must not keep the program.
+            runtime.shutdown_background();
+            return Err(failure);
+        }
+    };
     let to_judge = planned.iter().map(|one| one.to_judge).sum();
-    let sandbox = if to_judge > 0 { Some(open_sandbox(environment, printer)?) } else { None };
+    let sandbox = if to_judge > 0 {
+        // Nobody listens while it is opened, and there is nothing to finish yet.
+        let asked = interrupts.clone();
+        let leaving = runtime.spawn(async move {
+            asked.asked().await;
+            end_at_once();
+        });
+        let sandbox = open_sandbox(environment, printer)?;
+        leaving.abort();
+        Some(sandbox)
+    } else {
+        None
+    };
     let started = Instant::now();
     let progress = if args.format == RowFormat::Table && to_judge > 0 {
         JudgingProgress::new(environment, printer, Some(to_judge))
@@ -72,8 +92,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     let mut judging = Judging {
         args,
         filter,
-        // From here on there is something to finish.
-        interrupts: Interrupts::listen(&runtime),
+        interrupts,
         runtime: &runtime,
         store,
         rows: Rows::new(args.format),

@@ -43,6 +43,7 @@ impl Import<'_> {
             match said {
                 None => break,
                 Some(Said::Began) => self.totals.report_mut().files += 1,
+                Some(Said::Nothing) => self.without_traces.push(reading.name().to_owned()),
                 Some(Said::Refused(refused)) => self.totals.report_mut().refused.push(refused),
                 Some(Said::Piece(piece, size)) => {
                     if self.waiting.is_empty() {

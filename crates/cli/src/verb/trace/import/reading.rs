@@ -20,6 +20,8 @@ pub(super) enum Said {
     /// A piece, and about how much memory it takes.
     Piece(Piece, usize),
     Refused(RefusedPiece),
+    /// A file was read to its end, and there was nothing in it.
+    Nothing,
 }
 
 /// Files that are being read.
@@ -82,7 +84,9 @@ fn read_file(
         Err(error) => return tell(refused(None, error.to_string(), RefusalKind::Unreadable)),
     };
     tell(Said::Began)?;
+    let mut is_empty = true;
     for piece in read(kind, Counted { input, counter: Arc::clone(counter) }) {
+        is_empty = false;
         tell(match piece {
             Ok(piece) => {
                 let bytes = weight(&piece);
@@ -93,7 +97,7 @@ fn read_file(
             Err(ReadError::Io(error)) => refused(None, error.to_string(), RefusalKind::Unreadable),
         })?;
     }
-    Some(())
+    if is_empty { tell(Said::Nothing) } else { Some(()) }
 }
 
 /// Returns about how much memory a piece takes.

@@ -30,6 +30,8 @@ pub(super) struct Telling<'t> {
     log_records: u64,
     refusals: Arc<Refusals>,
     reasons: BTreeSet<(u16, String)>,
+    /// Whether it was said that there are more reasons.
+    said_of_more: bool,
 }
 
 impl<'t> Telling<'t> {
@@ -49,6 +51,7 @@ impl<'t> Telling<'t> {
             log_records: 0,
             refusals,
             reasons: BTreeSet::new(),
+            said_of_more: false,
         }
     }
 
@@ -57,8 +60,11 @@ impl<'t> Telling<'t> {
         if let ReceiveEvent::Listening { url, store } = listening {
             self.printer.talk(&format!("listening on {url} (OTLP over HTTP), storing in {store}"));
             self.printer.note("point an OpenTelemetry SDK here:");
-            self.printer.note(&format!("  export OTEL_EXPORTER_OTLP_ENDPOINT={url}"));
-            self.printer.note("  export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf");
+            if !self.printer.quiet {
+                // Unbroken however narrow the terminal is: they are copied into a shell.
+                self.printer.talk(&format!("  export OTEL_EXPORTER_OTLP_ENDPOINT={url}"));
+                self.printer.talk("  export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf");
+            }
             self.printer.note("Ctrl-C ends");
         }
         self.event(listening)?;
@@ -95,10 +101,16 @@ impl<'t> Telling<'t> {
     fn refused(&mut self, refusal: RefusedRequest) -> Result<(), Failure> {
         let is_whole = refusal.is_whole();
         let RefusedRequest { status, rejected, message } = refusal;
-        let is_new = self.reasons.len() < MOST_REASONS && self.reasons.insert((status, message.clone()));
-        if is_new {
-            let said = if is_whole { format!("refused with {status}") } else { "not all was taken".to_owned() };
-            self.printer.warn(&format!("{said}: {message}"));
+        let reason = (status, message.clone());
+        if !self.reasons.contains(&reason) {
+            if self.reasons.len() < MOST_REASONS {
+                let said = if is_whole { format!("refused with {status}") } else { "not all was taken".to_owned() };
+                self.printer.warn(&format!("{said}: {message}"));
+                self.reasons.insert(reason);
+            } else if !self.said_of_more {
+                self.said_of_more = true;
+                self.printer.warn("further reasons are not shown (--format jsonl has all)");
+            }
         }
         self.event(&ReceiveEvent::Refused { status, rejected, message })
     }
