@@ -301,6 +301,7 @@ impl Conversation<'_> {
 
     /// Does what a person wants; tells whether the batch should be shown again.
     fn obey(&mut self, command: Command) -> Result<bool, Ended> {
+        let decides = matches!(command, Command::Approve(_) | Command::Drop(_));
         let done = match command {
             Command::Approve(which) => {
                 let time = SystemClock.now().to_string();
@@ -314,14 +315,12 @@ impl Conversation<'_> {
                         );
                         self.forge.printer.warn(&told);
                     }
-                    self.tell_what_is_open();
                     false
                 })
             }
             Command::Drop(numbers) => self.session.leave_out(&numbers).map(|()| {
                 let dropped: Vec<String> = numbers.iter().map(usize::to_string).collect();
                 self.forge.printer.note(&format!("dropped: {}", dropped.join(", ")));
-                self.tell_what_is_open();
                 false
             }),
             Command::Edit(number) => self.edit(number)?.map(|()| false),
@@ -345,6 +344,10 @@ impl Conversation<'_> {
             }
         };
         self.save()?;
+        // Not before: who reads what is left takes the rest for kept.
+        if decides && done.is_ok() {
+            self.tell_what_is_open();
+        }
         Ok(done.unwrap_or_else(|refusal| {
             self.forge.printer.talk(&printable(&refusal.to_string()));
             false
