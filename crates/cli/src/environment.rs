@@ -18,8 +18,6 @@ pub(crate) struct Environment {
     pub(crate) config: Option<PathBuf>,
     /// The Python for eval functions that `KARAT_GUEST` names.
     pub(crate) guest: Option<PathBuf>,
-    /// karat's folder in the user's cache, where there is one.
-    pub(crate) cache_dir: Option<PathBuf>,
     /// Who works here, as `GIT_AUTHOR_NAME` and the system say.
     pub(crate) user_name: Option<String>,
     /// The editor that the person likes.
@@ -52,7 +50,6 @@ impl Environment {
             current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             config: variable("KARAT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from),
             guest: path_variable("KARAT_GUEST"),
-            cache_dir: cache_dir(&path_variable),
             user_name: first_set(&["GIT_AUTHOR_NAME", "USER", "LOGNAME", "USERNAME"]),
             editor: first_set(&["VISUAL", "EDITOR"]),
             stdin_is_terminal: std::io::stdin().is_terminal(),
@@ -83,22 +80,6 @@ fn first_set(names: &[&str]) -> Option<String> {
 
 fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// Returns karat's folder in the user's cache: where somebody says, or where the system keeps such things.
-fn cache_dir(lookup: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    if let Some(folder) = lookup("KARAT_CACHE_DIR") {
-        return Some(folder);
-    }
-    if cfg!(windows) {
-        return lookup("LOCALAPPDATA").map(|folder| folder.join("karat").join("cache"));
-    }
-    if cfg!(target_os = "macos") {
-        return lookup("HOME").map(|home| home.join("Library/Caches/karat"));
-    }
-    // A path that is not absolute has no effect, says the standard.
-    let folder = lookup("XDG_CACHE_HOME").filter(|folder| folder.is_absolute());
-    folder.or_else(|| lookup("HOME").map(|home| home.join(".cache"))).map(|folder| folder.join("karat"))
 }
 
 /// Tells whether a program is found by its name alone.
@@ -253,21 +234,6 @@ mod tests {
 
     fn value(text: &str) -> String {
         read(&format!("X={text}")).expect(text).remove(0).1
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn the_cache_is_where_somebody_says() {
-        let of = |variables: &[(&str, &str)]| {
-            let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-            cache_dir(&value).map(|folder| folder.display().to_string())
-        };
-        let home = ("HOME", "/home/me");
-        assert_eq!(of(&[home]).as_deref(), Some("/home/me/.cache/karat"));
-        assert_eq!(of(&[home, ("XDG_CACHE_HOME", "/cache")]).as_deref(), Some("/cache/karat"));
-        assert_eq!(of(&[home, ("XDG_CACHE_HOME", "cache")]).as_deref(), Some("/home/me/.cache/karat"));
-        assert_eq!(of(&[home, ("KARAT_CACHE_DIR", "here")]).as_deref(), Some("here"));
-        assert_eq!(of(&[]), None);
     }
 
     #[test]

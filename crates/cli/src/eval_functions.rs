@@ -205,7 +205,7 @@ pub(crate) fn start_functions(
     if functions.is_empty() {
         return Ok(None);
     }
-    let sandbox = open_sandbox(environment, printer)?;
+    let sandbox = open_sandbox(environment)?;
     // No more than cases that can be judged at once.
     let jobs = std::thread::available_parallelism().map_or(1, NonZero::get).min(settings.concurrency);
     // The configuration was read, so that these are not too large.

@@ -1,33 +1,17 @@
 //! Opens the sandbox that eval functions run in, for the verbs that need it.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_core::judgement::{Limits, LowerLimits, TooLarge};
-use karat_sandbox::{Guest, Isolation, Sandbox, SandboxError, Stage};
+use karat_sandbox::{Guest, Isolation, Sandbox, SandboxError};
 
 use crate::args::{IsolationName, LimitArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::printer::Printer;
 
 /// More threads than any machine has processors are a mistake.
 const MOST_JOBS: usize = 1024;
 
-/// Gets Python ready; where it has to be compiled for this machine first, says so.
-pub(crate) fn open_sandbox(environment: &Environment, printer: &Printer) -> Result<Sandbox, Failure> {
-    let guest = find_guest(environment)?;
-    let cache = cache_folder(environment)?;
-    let mut spinner = None;
-    let opened = Sandbox::open(&guest, &cache, &mut |stage| {
-        spinner = tell(stage, environment, printer);
-    });
-    if let Some(spinner) = spinner {
-        spinner.finish_and_clear();
-        printer.show_above(None);
-    }
-    opened.map_err(sandbox_failure)
+pub(crate) fn open_sandbox(environment: &Environment) -> Result<Sandbox, Failure> {
+    Sandbox::open(&find_guest(environment)?).map_err(sandbox_failure)
 }
 
 /// Takes the Python that the variable names, or else the program's own.
@@ -39,32 +23,6 @@ pub(crate) fn find_guest(environment: &Environment) -> Result<Guest, Failure> {
             None => failure,
         }
     })
-}
-
-/// Returns karat's folder in the user's cache.
-pub(crate) fn cache_folder(environment: &Environment) -> Result<PathBuf, Failure> {
-    environment.cache_dir.clone().ok_or_else(|| {
-        Failure::invalid("there is no folder to keep compiled Python in").hint("name one with KARAT_CACHE_DIR")
-    })
-}
-
-fn tell(stage: Stage, environment: &Environment, printer: &Printer) -> Option<ProgressBar> {
-    let text = match stage {
-        Stage::Compiling => "preparing Python for this machine (once)",
-        Stage::Renewing => "preparing Python for this machine again: what was kept is damaged or of another version",
-    };
-    let text = format!("{text}{}", printer.symbols.ellipsis);
-    if !environment.stderr_is_terminal || environment.ci {
-        printer.note(&text);
-        return None;
-    }
-    let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let style = ProgressStyle::default_spinner();
-    spinner.set_style(if printer.symbols.ascii { style.tick_chars("|/-\\ ") } else { style });
-    spinner.set_message(text);
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    printer.show_above(Some(spinner.clone()));
-    Some(spinner)
 }
 
 /// Says why there is no sandbox; nobody's function is to blame.

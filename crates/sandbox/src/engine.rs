@@ -1,6 +1,5 @@
 //! The engine, and Python ready to be started in it.
 
-use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 use wasmtime::component::{Component, InstancePre, Linker, Resource, ResourceType};
 use wasmtime::{Config, Engine, ResourceLimiter};
 
-use crate::compiled;
+use crate::code;
 use crate::error::SandboxError;
 use crate::guest::Guest;
 use crate::memory::{Creator, Regions};
@@ -16,21 +15,8 @@ use crate::memory::{Creator, Regions};
 /// How often what runs is asked to look at the clock.
 const TICK: Duration = Duration::from_millis(5);
 
-/// How deep Python may call itself in C; it notices the end of this by itself. Threads that run it need a larger stack,
-/// for on that the host would break.
-const PYTHON_STACK: usize = 32 << 20;
-
-/// The stack of a thread that runs Python.
+/// The stack of a thread that runs Python; larger than Python's own stack, since the host breaks at the end of it.
 pub(crate) const THREAD_STACK: usize = 64 << 20;
-
-/// What getting ready takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Python is compiled to this machine's code, which takes a while, once.
-    Compiling,
-    /// What was kept was damaged or made by another version, and is made again.
-    Renewing,
-}
 
 /// Python that is ready to be started, many times.
 #[derive(Clone)]
@@ -69,10 +55,10 @@ impl ResourceLimiter for Host {
 struct Descriptor;
 
 impl Sandbox {
-    /// Gets Python ready: from the machine code that is kept in the folder, or by making that.
-    pub fn open(guest: &Guest, cache: &Path, told: &mut dyn FnMut(Stage)) -> Result<Self, SandboxError> {
+    /// Loads the guest and gets it ready to be started.
+    pub fn open(guest: &Guest) -> Result<Self, SandboxError> {
         let engine = Engine::new(&config())?;
-        let component = compiled::load(&engine, guest, cache, told)?;
+        let component = code::load(&engine, guest)?;
         let start = sealed(&engine, &component)?;
         let ready = Arc::new(Ready { engine, start, guest_hash: guest.hash().to_owned() });
         tick(&ready)?;
@@ -93,23 +79,13 @@ impl Sandbox {
     }
 }
 
-/// Says how Python runs. What is compiled depends on it.
-pub(crate) fn config() -> Config {
-    let mut config = Config::new();
+fn config() -> Config {
+    let mut config: Config = include!(concat!(env!("OUT_DIR"), "/settings.rs"));
     config
-        .wasm_component_model(true)
-        .epoch_interruption(true)
-        .max_wasm_stack(PYTHON_STACK)
-        // Unused, but the engine wants it to be larger.
-        .async_stack_size(PYTHON_STACK + (1 << 20))
-        .memory_reservation(1 << 32)
-        // Nobody reads a trap's frames, and they double what is kept.
-        .generate_address_map(false)
-        .native_unwind_info(false)
+        // Nobody reads a trap's frames.
         .wasm_backtrace_max_frames(None)
-        .with_host_memory(Arc::new(Creator(Arc::new(Regions::default()))))
-        // Not with memory of our own.
-        .memory_init_cow(false);
+        .with_custom_code_memory(Some(code::code_memory()))
+        .with_host_memory(Arc::new(Creator(Arc::new(Regions::default()))));
     config
 }
 

@@ -1,6 +1,5 @@
-//! Python as a WebAssembly component: the one that the build made, or a file.
+//! The guest: CPython with karat's side of the conversation in it, compiled to machine code by the build, or a file.
 
-use std::borrow::Cow;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,121 +8,120 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::SandboxError;
 
-/// What `build.rs` put in, or why it had nothing.
+/// The guest that `build.rs` embedded, or the reason why it has none.
 const EMBEDDED: Result<Embedded, &str> = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// How many digits of a hash are shown.
-const SHORT: usize = 12;
+/// Number of digits of a hash that are shown.
+const SHORT_HASH: usize = 12;
 
-/// How a component begins.
-const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+/// How a WebAssembly component begins, and how machine code does.
+const COMPONENT_MAGIC: &[u8] = b"\0asm";
+const CODE_MAGIC: &[u8] = b"\x7fELF";
 
-/// A guest is about 20 MB; what is much larger is something else.
-const LARGEST: u64 = 256 << 20;
+/// A guest has about 34 MB.
+const MAX_FILE_BYTES: u64 = 512 << 20;
 
 struct Embedded {
-    /// Compressed: most runs find machine code and never look at it.
-    packed: &'static [u8],
+    code: &'static [u8],
+    /// Of the component that the code was compiled from.
     sha256: &'static str,
     made_by: &'static str,
 }
 
-/// The guest: Python with our side of the conversation in it.
+/// Aligns code to pages, so that it can be made executable where it lies. No system has larger pages.
+#[repr(C, align(65536))]
+struct PageAligned<const LENGTH: usize>([u8; LENGTH]);
+
 pub struct Guest {
-    origin: Origin,
+    code: Code,
     sha256: String,
+    made_by: Option<&'static str>,
 }
 
-enum Origin {
-    Embedded(Embedded),
-    File { path: PathBuf, wasm: Vec<u8> },
+/// Where machine code is.
+pub(crate) enum Code {
+    Embedded(&'static [u8]),
+    File(PathBuf),
 }
 
 impl Guest {
-    /// Takes the file that is named, or else what the build put into the program.
+    /// Returns the guest in the named file, or else the embedded one.
     pub fn find(named: Option<&Path>) -> Result<Self, SandboxError> {
         match (named, EMBEDDED) {
             (Some(path), _) => Self::read(path),
-            (None, Ok(embedded)) => Ok(Self { sha256: embedded.sha256.to_owned(), origin: Origin::Embedded(embedded) }),
+            (None, Ok(Embedded { code, sha256, made_by })) => {
+                Ok(Self { code: Code::Embedded(code), sha256: sha256.to_owned(), made_by: Some(made_by) })
+            }
             (None, Err(why)) => Err(SandboxError::NoGuest { why: why.to_owned() }),
         }
     }
 
     fn read(path: &Path) -> Result<Self, SandboxError> {
-        let unreadable = |source| SandboxError::Unreadable { path: path.to_owned(), source };
-        let no_guest = |why: &str| SandboxError::NotAGuest { path: path.to_owned(), why: why.to_owned() };
-        let mut wasm = Vec::new();
-        let mut file = fs::File::open(path).map_err(unreadable)?;
-        let is_file = file.metadata().map_err(unreadable)?.is_file();
-        if !is_file {
-            return Err(no_guest("it is not a file"));
+        let not_a_guest = |why: &str| SandboxError::NotAGuest { path: path.to_owned(), why: why.to_owned() };
+        if !fs::metadata(path).map_err(|source| unreadable(path, source))?.is_file() {
+            return Err(not_a_guest("it is not a file"));
         }
-        file.by_ref().take(LARGEST).read_to_end(&mut wasm).map_err(unreadable)?;
-        if !wasm.starts_with(COMPONENT) {
-            return Err(no_guest("it is not a WebAssembly component"));
+        let bytes = read_file(path)?;
+        if bytes.starts_with(COMPONENT_MAGIC) {
+            return Err(not_a_guest("it is WebAssembly, not machine code: compile it with guest/compile.py"));
         }
-        Ok(Self { sha256: sha256(&wasm), origin: Origin::File { path: path.to_owned(), wasm } })
+        if !bytes.starts_with(CODE_MAGIC) {
+            return Err(not_a_guest("it is not machine code"));
+        }
+        Ok(Self { code: Code::File(path.to_owned()), sha256: sha256(&bytes), made_by: None })
     }
 
-    /// Returns the first twelve hex digits of the component's SHA-256.
+    /// Returns the first twelve hex digits of the guest's SHA-256.
     pub fn hash(&self) -> &str {
-        &self.sha256[..SHORT]
+        &self.sha256[..SHORT_HASH]
     }
 
-    pub(crate) fn sha256(&self) -> &str {
-        &self.sha256
-    }
-
-    /// Returns the file that it was read from; none when it is part of the program.
+    /// Returns the file that it is read from; none when it is embedded.
     pub fn file(&self) -> Option<&Path> {
-        match &self.origin {
-            Origin::Embedded(_) => None,
-            Origin::File { path, .. } => Some(path),
+        match &self.code {
+            Code::Embedded(_) => None,
+            Code::File(path) => Some(path),
         }
     }
 
-    /// Returns what the build made it with; nobody knows that of a file.
+    /// Returns the tools that the build made it with; they are unknown of a file.
     pub fn made_by(&self) -> Option<&'static str> {
-        match &self.origin {
-            Origin::Embedded(embedded) => Some(embedded.made_by),
-            Origin::File { .. } => None,
-        }
+        self.made_by
     }
 
-    /// Returns Python's version, such as `3.14.0`. It stands in the component, which is not run for it, only unpacked.
+    /// Returns Python's version, such as `3.14.0`, which stands in the guest's data.
     pub fn python_version(&self) -> Option<String> {
-        python_version(&self.wasm().ok()?)
-    }
-
-    /// Returns the component.
-    pub fn wasm(&self) -> Result<Cow<'_, [u8]>, SandboxError> {
-        match &self.origin {
-            Origin::Embedded(embedded) => {
-                let mut wasm = Vec::new();
-                let damaged = |error: &dyn std::fmt::Display| {
-                    SandboxError::Engine(format!("the Python in this program is damaged: {error}"))
-                };
-                ruzstd::decoding::StreamingDecoder::new(embedded.packed)
-                    .map_err(|error| damaged(&error))?
-                    .read_to_end(&mut wasm)
-                    .map_err(|error| damaged(&error))?;
-                Ok(Cow::Owned(wasm))
-            }
-            Origin::File { wasm, .. } => Ok(Cow::Borrowed(wasm)),
+        match &self.code {
+            Code::Embedded(code) => python_version(code),
+            Code::File(path) => python_version(&read_file(path).ok()?),
         }
     }
+
+    pub(crate) fn code(&self) -> &Code {
+        &self.code
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, SandboxError> {
+    let mut bytes = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(|source| unreadable(path, source))
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> SandboxError {
+    SandboxError::Unreadable { path: path.to_owned(), source }
 }
 
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// Finds what `sys.version` begins with: `3.14.0 (main, …`.
-fn python_version(wasm: &[u8]) -> Option<String> {
+/// Finds the beginning of `sys.version`: `3.14.0 (main, …`.
+fn python_version(code: &[u8]) -> Option<String> {
     const AFTER: &[u8] = b" (main, ";
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+');
-    wasm.windows(AFTER.len()).enumerate().filter(|(_, window)| *window == AFTER).find_map(|(end, _)| {
-        let before = &wasm[end.saturating_sub(16)..end];
+    code.windows(AFTER.len()).enumerate().filter(|(_, window)| *window == AFTER).find_map(|(end, _)| {
+        let before = &code[end.saturating_sub(16)..end];
         let start = before.iter().rposition(|byte| !is_part(byte)).map_or(0, |place| place + 1);
         let version = std::str::from_utf8(&before[start..]).ok()?;
         version.starts_with("3.").then(|| version.to_owned())
@@ -135,33 +133,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_read_off() {
+    fn finds_the_python_version() {
         assert_eq!(python_version(b"x\0 (main, y)\0\x033.14.0 (main, Sep"), Some("3.14.0".to_owned()));
         assert_eq!(python_version(b"\x003.15.0rc1+ (main, Sep"), Some("3.15.0rc1+".to_owned()));
         assert_eq!(python_version(b"3.14 is a number"), None);
     }
 
     #[test]
-    fn what_is_no_component_is_no_guest() {
+    fn refuses_files_without_machine_code() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("guest.wasm");
-        fs::write(&path, b"\0asm\x01\0\0\0").expect("written");
-        for (named, said) in [(&path, "no guest"), (&folder.path().to_owned(), ""), (&path.join("x"), "cannot read")] {
-            let error = Guest::find(Some(named)).err().expect("no guest").to_string();
-            assert!(error.contains(said) && error.contains(&folder.path().display().to_string()), "{error}");
+        let path = folder.path().join("guest.cwasm");
+        for (content, said) in [(&b"\0asm\x0d\0\x01\0"[..], "guest/compile.py"), (b"text", "it is not machine code")] {
+            fs::write(&path, content).expect("written");
+            let error = Guest::find(Some(&path)).err().expect("not a guest").to_string();
+            assert!(error.contains(said) && error.contains(&path.display().to_string()), "{error}");
+        }
+        for (named, said) in [(folder.path(), "it is not a file"), (&folder.path().join("none"), "cannot read")] {
+            let error = Guest::find(Some(named)).err().expect("not a guest").to_string();
+            assert!(error.contains(said), "{error}");
         }
     }
 
     #[test]
-    fn what_is_embedded_is_what_its_hash_says() {
+    fn finds_the_embedded_guest() {
         match (Guest::find(None), EMBEDDED) {
             (Ok(guest), Ok(embedded)) => {
-                assert_eq!(sha256(&guest.wasm().expect("whole")), guest.sha256());
                 assert_eq!((guest.file(), guest.made_by()), (None, Some(embedded.made_by)));
                 assert!(guest.python_version().is_some_and(|version| version.starts_with("3.")));
             }
             (Err(error), Err(why)) => assert!(error.to_string().contains(why)),
-            _ => panic!("a guest that is there is found"),
+            _ => panic!("an embedded guest is found"),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! Reading a function's syntax first (`validate`) is a courtesy to its author, not what guards the host.
 
 mod arrow;
-mod compiled;
+mod code;
 mod doctor;
 mod engine;
 mod error;
@@ -25,9 +25,8 @@ pub use arrow::{
     ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_BEGINNING, STREAM_BEGINNING,
     Texts, read_arrow,
 };
-pub use compiled::{Kept, kept};
 pub use doctor::{Trial, try_promises};
-pub use engine::{Sandbox, Stage};
+pub use engine::Sandbox;
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
 pub use functions::Functions;

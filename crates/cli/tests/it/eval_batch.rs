@@ -1,7 +1,7 @@
 //! `karat eval batch`: eval functions as a filter.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use karat_testkit::project::TempProject;
@@ -29,9 +29,6 @@ fn rows(stdout: &str) -> Vec<Value> {
 }
 
 /// The same folder that the project's commands use.
-fn cache() -> PathBuf {
-    Path::new(KARAT).with_file_name("karat-test-cache")
-}
 
 #[test]
 fn the_exit_code_says_whether_it_worked_and_the_rows_say_what_came_of_it() {
@@ -86,7 +83,7 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
     let mut child = Command::new(KARAT)
         .args(["eval", "batch", "hello.py", "long.py"])
         .current_dir(project.path())
-        .env("KARAT_CACHE_DIR", cache())
+        
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -111,7 +108,7 @@ fn who_has_read_enough_ends_it_quietly() {
     let project = filter().file("t.jsonl", trace("t", "hello").repeat(5000));
     let script = format!("{KARAT} eval batch hello.py <t.jsonl 2>err | head -1 | wc -l; cat err");
     let mut command = Command::new("sh");
-    let command = command.args(["-c", &script]).current_dir(project.path()).env("KARAT_CACHE_DIR", cache());
+    let command = command.args(["-c", &script]).current_dir(project.path());
     let output = command.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1");
 }
@@ -174,7 +171,7 @@ fn an_engine_with_arrow(#[case] check: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/arrow_batch.py");
     let project = filter();
     let mut command = Command::new(&python[0]);
-    let command = command.arg(script).args([KARAT, check]).current_dir(project.path()).env("KARAT_CACHE_DIR", cache());
+    let command = command.arg(script).args([KARAT, check]).current_dir(project.path());
     let output = command.env("NO_COLOR", "1").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -219,7 +216,7 @@ fn the_documented_client_loses_nothing_silently() {
     let folder = Path::new(KARAT).parent().unwrap();
     let search = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new(&python[0]);
-    let command = command.arg("client.py").current_dir(project.path()).env("KARAT_CACHE_DIR", cache());
+    let command = command.arg("client.py").current_dir(project.path());
     let output = command.env("PATH", search).output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

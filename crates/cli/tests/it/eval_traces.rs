@@ -154,7 +154,6 @@ fn typing(project: &TempProject) -> rexpect::session::PtySession {
     let mut command = Command::new(KARAT);
     command.args(["eval", "run", "first", "--traces", "-"]).current_dir(project.path());
     command
-        .env("KARAT_CACHE_DIR", Path::new(KARAT).with_file_name("karat-test-cache"))
         .env("TERM", "xterm")
         .env_remove("CI");
     let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");

@@ -23,7 +23,6 @@ fn judged(cases: Value, functions: &[(&str, &str)]) -> TempProject {
 
 /// Makes Python known to the project, where there is one; machine code is compiled once for all tests.
 fn with_python(project: TempProject) -> TempProject {
-    let project = project.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     match std::env::var_os("KARAT_GUEST") {
         Some(guest) => project.env("KARAT_GUEST", guest),
         None => project,

@@ -15,9 +15,7 @@ pub(crate) fn sandbox() -> Option<&'static Sandbox> {
     static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
     let open = || {
         let guest = needs_guest(Guest::find(None))?;
-        // Kept from one run of the tests to the next.
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("karat-cache");
-        Some(Sandbox::open(&guest, &cache, &mut |_| ()).unwrap())
+        Some(Sandbox::open(&guest).unwrap())
     };
     SANDBOX.get_or_init(open).as_ref()
 }

@@ -23,9 +23,6 @@ const KEPT_VARIABLES: [&str; 8] = [
     "KARAT_GUEST",
 ];
 
-/// Python is compiled once for all tests of a binary, in a folder beside it.
-const CACHE: &str = "karat-test-cache";
-
 /// How long a command may take where a test does not say.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -48,7 +45,6 @@ impl Invocation {
         command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         // As people see it: without a terminal, notes and warnings would be one line each.
         command.env("HOME", project.home()).env("NO_COLOR", "1").env("COLUMNS", "80");
-        command.env("KARAT_CACHE_DIR", binary.with_file_name(CACHE));
         command.envs(project.variables().iter().map(|(name, value)| (name, value)));
         Self { command, input: None, patience: PATIENCE, filters: project.filters() }
     }

@@ -1,12 +1,12 @@
-//! `karat eval doctor`: which Python there is, where its machine code is kept, and whether the sandbox holds.
+//! `karat eval doctor`: which Python runs eval functions, and whether the sandbox holds.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use karat_core::exit::ExitStatus;
 use karat_core::judgement::Limits;
-use karat_report::{counted, cut, pad, printable};
-use karat_sandbox::{Guest, Kept, Sandbox, SandboxError, Trial, kept, try_promises};
+use karat_report::{ConsoleSettings, Palette, counted, cut, pad, printable};
+use karat_sandbox::{Guest, Sandbox, Trial, try_promises};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::sandbox::{cache_folder, find_guest, open_sandbox, sandbox_failure};
+use crate::sandbox::{find_guest, open_sandbox, sandbox_failure};
 
 /// What of a function's output is kept, in KB.
 const OUTPUT_KB: u64 = 64;
@@ -31,10 +31,8 @@ pub(crate) struct DoctorReport {
     problem: Option<String>,
     /// The Python that runs functions; null when there is none.
     guest: Option<GuestReport>,
-    /// karat's folder in the user's cache; null when there is none.
-    cache: Option<String>,
-    /// Python as this machine's code; null when it could not be made.
-    machine_code: Option<MachineCode>,
+    /// How long it took to load the guest; null when it could not be loaded.
+    load_ms: Option<u64>,
     limits: LimitsReport,
     /// How traces can be kept apart; the first is what happens unless another is asked for.
     isolation: [&'static str; 2],
@@ -53,17 +51,6 @@ struct GuestReport {
     made_by: Option<&'static str>,
     /// The file that `KARAT_GUEST` names; null when it is part of the program.
     file: Option<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct MachineCode {
-    path: String,
-    bytes: u64,
-    /// Whether it was there before; if not, it is now.
-    was_ready: bool,
-    /// How long it took to make or load it.
-    elapsed_ms: u64,
 }
 
 /// The most that a function may use for one trace.
@@ -87,7 +74,7 @@ struct PromiseReport {
 }
 
 pub(crate) fn run(args: &EvalDoctorArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    // Compiling takes a while.
+    // The trials take a while.
     let _runtime = runtime_that_ends()?;
     let mut report = DoctorReport::new();
     let examined = examine(&mut report, args.format, environment, printer);
@@ -97,7 +84,7 @@ pub(crate) fn run(args: &EvalDoctorArgs, environment: &Environment, printer: &Pr
     report.is_healthy = examined.is_ok() && report.promises.iter().all(|promise| promise.held);
     match args.format {
         OutputFormat::Json => printer.print_json(&report)?,
-        OutputFormat::Human if examined.is_ok() => printer.print(&report.totals(printer))?,
+        OutputFormat::Human if examined.is_ok() => printer.print(&report.totals(printer.stdout_palette))?,
         OutputFormat::Human => {}
     }
     examined?;
@@ -115,18 +102,13 @@ fn examine(
         OutputFormat::Human => printer.print(text),
         OutputFormat::Json => Ok(()),
     };
-    let errored = |error: SandboxError| Failure { status: ExitStatus::Errored, ..sandbox_failure(error) };
     let guest = find_guest(environment).map_err(|failure| Failure { status: ExitStatus::Errored, ..failure })?;
     tell(&report.guest.insert(GuestReport::of(&guest)).text())?;
-    let cache = cache_folder(environment)?;
-    report.cache = Some(cache.display().to_string());
-    let before = kept(&guest, &cache).map_err(errored)?;
     let start = Instant::now();
-    let sandbox = open_sandbox(environment, printer)?;
-    let elapsed = start.elapsed();
-    if let Some(now) = kept(&guest, &cache).map_err(errored)? {
-        tell(&report.machine_code.insert(MachineCode::of(&now, before.is_some(), elapsed)).text())?;
-    }
+    let sandbox = open_sandbox(environment).map_err(|failure| Failure { status: ExitStatus::Errored, ..failure })?;
+    let load_ms = milliseconds(start.elapsed());
+    report.load_ms = Some(load_ms);
+    tell(&row("", &format!("loaded in {load_ms} ms")))?;
     tell(&report.limits.text())?;
     report.promises = try_all(&sandbox, printer, &tell)?;
     Ok(())
@@ -141,7 +123,7 @@ fn try_all(
     let trials = try_promises(sandbox, |trial| {
         let shown = !printer.quiet || trial.broken.is_some();
         if told.is_ok() && shown {
-            told = tell(&line(trial, printer));
+            told = tell(&line(trial, &printer.console()));
         }
     });
     told?;
@@ -153,18 +135,18 @@ fn row(name: &str, text: &str) -> String {
     format!("{name:<13} {}\n", printable(text))
 }
 
-fn line(trial: &Trial, printer: &Printer) -> String {
-    let palette = printer.stdout_palette;
+fn line(trial: &Trial, console: &ConsoleSettings) -> String {
+    let ConsoleSettings { columns, symbols, palette, .. } = *console;
     let elapsed = format!("{}ms", trial.elapsed.as_millis());
     let (symbol, elapsed) = match trial.broken {
-        None => (palette.good(printer.symbols.passed), palette.dim(format!("{elapsed:>8}"))),
-        Some(_) => (palette.bad(printer.symbols.failed), palette.bad(format!("{elapsed:>8}  FAILED"))),
+        None => (palette.good(symbols.passed), palette.dim(format!("{elapsed:>8}"))),
+        Some(_) => (palette.bad(symbols.failed), palette.bad(format!("{elapsed:>8}  FAILED"))),
     };
     let mut text = format!("  {symbol} {}{elapsed}\n", pad(trial.promise, 42));
     if let Some(instead) = &trial.broken {
         let instead = printable(instead);
-        let instead = cut(&instead, printer.columns.saturating_sub(8), printer.symbols.ellipsis);
-        let _ = writeln!(text, "    {} {instead}", printer.symbols.arrow);
+        let instead = cut(&instead, columns.saturating_sub(8), symbols.ellipsis);
+        let _ = writeln!(text, "    {} {instead}", symbols.arrow);
     }
     text
 }
@@ -181,22 +163,19 @@ impl DoctorReport {
             is_healthy: false,
             problem: None,
             guest: None,
-            cache: None,
-            machine_code: None,
+            load_ms: None,
             limits,
             isolation: ["namespace", "strict"],
             promises: Vec::new(),
         }
     }
 
-    fn totals(&self, printer: &Printer) -> String {
+    fn totals(&self, palette: Palette) -> String {
         let broken = self.promises.iter().filter(|promise| !promise.held).count();
         let tried = counted(self.promises.len(), "promise");
         match broken {
-            0 => printer.stdout_palette.good(format!("{tried} tried, all held\n")),
-            _ => printer
-                .stdout_palette
-                .bad(format!("{tried} tried, {broken} broken: do not run what you do not trust\n")),
+            0 => palette.good(format!("{tried} tried, all held\n")),
+            _ => palette.bad(format!("{tried} tried, {broken} broken: do not run what you do not trust\n")),
         }
     }
 }
@@ -222,18 +201,6 @@ impl GuestReport {
     }
 }
 
-impl MachineCode {
-    fn of(kept: &Kept, was_ready: bool, elapsed: Duration) -> Self {
-        Self { path: kept.path.display().to_string(), bytes: kept.bytes, was_ready, elapsed_ms: milliseconds(elapsed) }
-    }
-
-    fn text(&self) -> String {
-        let how = if self.was_ready { "loaded" } else { "made now" };
-        row("machine code", &self.path)
-            + &row("", &format!("{} MB, {how} in {} ms", self.bytes.div_ceil(1_000_000), self.elapsed_ms))
-    }
-}
-
 impl LimitsReport {
     fn text(&self) -> String {
         let Self { time_ms, memory_mb, output_kb } = self;
@@ -256,4 +223,29 @@ impl PromiseReport {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_report::{Symbols, Verbosity};
+
+    use super::*;
+
+    #[test]
+    fn shows_broken_promises() {
+        let palette = Palette { color: false };
+        let console =
+            ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
+        let trial = |broken: Option<String>| Trial { promise: "time: a loop", broken, elapsed: Duration::from_millis(7) };
+        let broken = trial(Some(format!("internal: {}", "x".repeat(100))));
+        let shown = line(&broken, &console);
+        assert!(shown.starts_with("  FAIL time: a loop ") && shown.contains("7ms  FAILED\n    -> internal: "), "{shown}");
+        assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+
+        let mut report = DoctorReport::new();
+        report.promises = [broken, trial(None)].into_iter().map(PromiseReport::of).collect();
+        assert_eq!(report.totals(palette), "2 promises tried, 1 broken: do not run what you do not trust\n");
+        report.promises.remove(0);
+        assert_eq!(report.totals(palette), "1 promise tried, all held\n");
+    }
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     let jobs = args.limits.jobs()?;
     let functions = load_functions(&functions, &settings, printer)?;
     let traces = Traces::open(&traces, environment)?;
-    let sandbox = open_sandbox(environment, printer)?;
+    let sandbox = open_sandbox(environment)?;
     // From here on there is something to finish.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

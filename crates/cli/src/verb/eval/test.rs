@@ -49,7 +49,7 @@ pub(crate) fn run(args: &EvalTestArgs, environment: &Environment, printer: &Prin
     let suites = read_cases(functions, &settings, printer)?;
     let mut tested = Vec::with_capacity(suites.len());
     if suites.iter().any(|suite| !suite.cases.is_empty()) {
-        let sandbox = open_sandbox(environment, printer)?;
+        let sandbox = open_sandbox(environment)?;
         let _runtime = runtime_that_ends()?;
         for suite in suites {
             tested.push(judge(suite, &sandbox, &task, &settings)?);

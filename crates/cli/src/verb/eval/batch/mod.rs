@@ -34,7 +34,7 @@ pub(crate) fn run(args: &EvalBatchArgs, environment: &Environment, printer: &Pri
     let functions = load_functions(&args.functions, &settings, printer)?;
     let functions = functions.into_iter().map(|loaded| loaded.function).collect();
     let task = Task { functions, limits, isolation: args.limits.isolation(), jobs };
-    let sandbox = open_sandbox(environment, printer)?;
+    let sandbox = open_sandbox(environment)?;
     if environment.stdin_is_terminal {
         printer.note("reading traces from the terminal, one JSON object on each line");
     }

@@ -11,7 +11,6 @@ use karat_sandbox::{Function, Input, Isolation, Judged, Sandbox, Task, Unit, jud
 use super::rated::Parted;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::printer::Printer;
 use crate::sandbox::{open_sandbox, sandbox_failure};
 use crate::settings::Settings;
 
@@ -26,9 +25,9 @@ pub(super) struct Court {
 }
 
 impl Court {
-    pub(super) fn open(settings: &Settings, environment: &Environment, printer: &Printer) -> Result<Self, Failure> {
+    pub(super) fn open(settings: &Settings, environment: &Environment) -> Result<Self, Failure> {
         Ok(Self {
-            sandbox: open_sandbox(environment, printer)?,
+            sandbox: open_sandbox(environment)?,
             limits: settings.eval_limits.limits().unwrap_or_default(),
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
         })

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
             asked.asked().await;
             end_at_once();
         });
-        let sandbox = open_sandbox(environment, printer)?;
+        let sandbox = open_sandbox(environment)?;
         leaving.abort();
         Some(sandbox)
     } else {

@@ -1,0 +1,83 @@
+//! Loads the guest's machine code: in place from the program's own image, or from a file.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::mm::MprotectFlags;
+use rustix::param::page_size;
+use wasmtime::component::Component;
+use wasmtime::{CustomCodeMemory, Engine};
+
+use crate::error::SandboxError;
+use crate::guest::{Code, Guest};
+
+/// Loads the guest. Pages are read from the disk as they are used.
+pub(crate) fn load(engine: &Engine, guest: &Guest) -> Result<Component, SandboxError> {
+    match guest.code() {
+        Code::Embedded(code) => {
+            // SAFETY: the build compiled this code with wasmtime; it is a static that nothing writes.
+            #[expect(unsafe_code, reason = "machine code can only be trusted")]
+            let component = unsafe { Component::deserialize_raw(engine, NonNull::from(*code)) };
+            Ok(component?)
+        }
+        Code::File(path) => {
+            // SAFETY: the user names this file as the program to run. It must come from wasmtime and must not change
+            // while it is mapped, which docs/sandbox.md says.
+            #[expect(unsafe_code, reason = "machine code can only be trusted")]
+            let component = unsafe { Component::deserialize_file(engine, path) };
+            component.map_err(|error| SandboxError::NotAGuest { path: path.clone(), why: format!("{error:#}") })
+        }
+    }
+}
+
+/// Makes the guest's code executable where it lies. wasmtime does not change the protection of memory that it does not
+/// own.
+struct InPlace;
+
+/// Returns how the engine is to make code executable.
+pub(crate) fn code_memory() -> Arc<dyn CustomCodeMemory> {
+    Arc::new(InPlace)
+}
+
+impl CustomCodeMemory for InPlace {
+    fn required_alignment(&self) -> usize {
+        page_size()
+    }
+
+    fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
+        // SAFETY: the pages hold nothing but the guest's code, and are never written.
+        #[expect(unsafe_code, reason = "read-only pages become executable")]
+        unsafe {
+            rustix::mm::mprotect(start.cast_mut().cast(), length, MprotectFlags::READ | MprotectFlags::EXEC)?;
+        }
+        Ok(())
+    }
+
+    fn unpublish_executable(&self, _start: *const u8, _length: usize) -> wasmtime::Result<()> {
+        // Another sandbox of this process may run the same pages, and a file's are unmapped next.
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sandbox;
+
+    #[test]
+    fn loads_embedded_code_and_files() {
+        let Ok(embedded) = Guest::find(None) else { return };
+        let Code::Embedded(code) = embedded.code() else { panic!("it is embedded") };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.cwasm");
+        std::fs::write(&path, code).expect("written");
+        let from_file = Guest::find(Some(&path)).expect("a guest");
+        // Several at once run the same pages; one that is dropped leaves them to the other.
+        drop(Sandbox::open(&embedded).expect("loaded"));
+        let kept = Sandbox::open(&embedded).expect("loaded");
+        drop(Sandbox::open(&embedded).expect("loaded"));
+        for sandbox in [kept, Sandbox::open(&from_file).expect("loaded")] {
+            assert!(crate::try_promises(&sandbox, |_| ()).is_ok_and(|trials| trials[0].broken.is_none()));
+        }
+    }
+}
