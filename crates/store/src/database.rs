@@ -174,11 +174,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    #[ignore = "needs PostgreSQL"]
     async fn a_table_may_have_any_number() {
-        let Ok(url) = std::env::var("KARAT_TEST_POSTGRES") else {
-            assert!(std::env::var("CI").is_err(), "CI needs PostgreSQL");
-            return;
-        };
+        let url = std::env::var("KARAT_TEST_POSTGRES")
+            .expect("KARAT_TEST_POSTGRES is not set: scripts/test starts PostgreSQL");
         let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL");
         for number in ["1", "2147483648", "4294967295"] {
             let statement = AssertSqlSafe(lock(&format!("{number}::oid")));

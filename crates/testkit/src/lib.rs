@@ -5,7 +5,6 @@
 //! - [`project`]: a folder with files, and a command that runs in it with a clean environment;
 //! - [`tools`] and [`litellm`]: programs that nobody here wrote, MCP servers and a model proxy; [`mcp`]: one that
 //!   somebody here wrote;
-//! - [`guest`]: whether there is a Python for eval functions;
 //! - [`conformance`]: plays the files of the project's `conformance/` folder against the real binary.
 //!
 //! Beside the library stand the ends of the benchmarks: `karat-test-agent`, which answers at once, `karat-test-model`,
@@ -14,7 +13,6 @@
 
 pub mod clock;
 pub mod conformance;
-pub mod guest;
 pub mod ids;
 #[cfg(unix)]
 pub mod litellm;

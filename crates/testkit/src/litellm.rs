@@ -32,16 +32,16 @@ pub struct Litellm {
 }
 
 impl Litellm {
-    /// Returns the proxy that all tests of this process share, since it takes ten seconds to start; none, with a word
-    /// about it, where litellm is missing. It ends with the process.
-    pub fn shared() -> Option<&'static Self> {
-        static SHARED: OnceLock<Option<Litellm>> = OnceLock::new();
-        SHARED.get_or_init(Self::start).as_ref()
+    /// Returns the proxy that all tests of this process share, since it takes ten seconds to start. It ends with the
+    /// process.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Litellm> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
     }
 
     /// Starts a proxy of one's own on a free port.
-    pub fn start() -> Option<Self> {
-        let program = TestTool::Litellm.command()?.remove(0);
+    pub fn start() -> Self {
+        let program = TestTool::Litellm.command().remove(0);
         let home = tempfile::tempdir().expect("a test machine has a temporary folder that can be written");
         let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).expect("can be written");
         // JSON is YAML too.
@@ -59,7 +59,7 @@ impl Litellm {
             command
         };
         let server = BackgroundServer::start(command, "/health/liveliness");
-        Some(Self { server, _home: home })
+        Self { server, _home: home }
     }
 
     /// Returns the base that `OPENAI_BASE_URL` takes: with `/v1`.

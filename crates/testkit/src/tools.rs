@@ -1,9 +1,8 @@
 //! Programs that nobody here wrote, which `scripts/test` sets up below `target/test-tools`.
 //!
-//! `KARAT_TEST_TOOLS` names another folder. Where a program is missing, its tests say that they are skipped; on a build
-//! server (`CI=true`) that is a failure.
+//! `KARAT_TEST_TOOLS` names another folder. The tests that need a program are marked as ignored; they fail where it is
+//! missing.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -39,8 +38,8 @@ pub enum TestTool {
 }
 
 impl TestTool {
-    /// Returns the command that starts the program; none, with a word about it, where it is missing.
-    pub fn command(self) -> Option<Vec<String>> {
+    /// Returns the command that starts the program. Panics where it is missing.
+    pub fn command(self) -> Vec<String> {
         let (name, program, path) = match self {
             Self::ServerEverything => (
                 "@modelcontextprotocol/server-everything",
@@ -70,20 +69,9 @@ impl TestTool {
             Self::Litellm => ("litellm[proxy]", None, "python/bin/litellm"),
         };
         let path = folder().join(path);
-        if path.exists() {
-            let path = path.to_string_lossy().into_owned();
-            return Some(program.into_iter().map(str::to_owned).chain([path]).collect());
-        }
-        assert!(
-            std::env::var_os("CI").as_deref() != Some(OsStr::new("true")),
-            "{name} is missing at {}: scripts/test-tools sets it up",
-            path.display()
-        );
-        #[expect(clippy::print_stderr, reason = "whoever runs the tests should know that one did not happen")]
-        {
-            eprintln!("skipped: needs {name} (scripts/test-tools sets it up)");
-        }
-        None
+        assert!(path.exists(), "{name} is missing at {}: run scripts/test-tools", path.display());
+        let path = path.to_string_lossy().into_owned();
+        program.into_iter().map(str::to_owned).chain([path]).collect()
     }
 }
 

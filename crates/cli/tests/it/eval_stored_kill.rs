@@ -12,10 +12,8 @@ use karat_testkit::project::TempProject;
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
 
 use crate::eval_stored::{executions, new_trace, with_store};
+use crate::store_project::postgres_url;
 use crate::support::prepared;
-
-/// Names a PostgreSQL server in whose database schemas may be made.
-const POSTGRES: &str = "KARAT_TEST_POSTGRES";
 
 const KILLS: u32 = 20;
 const TRACES: usize = 200;
@@ -213,12 +211,7 @@ fn sqlite_goes_on_where_it_was_killed() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the one who runs the tests is to see it")]
+#[ignore = "needs PostgreSQL"]
 fn postgres_goes_on_where_it_was_killed() {
-    let Ok(url) = std::env::var(POSTGRES) else {
-        assert!(std::env::var("CI").is_err(), "CI needs PostgreSQL ({POSTGRES}): scripts/test starts it");
-        eprintln!("skipped: needs PostgreSQL ({POSTGRES})");
-        return;
-    };
-    is_killed_often(&prepared(), Place::Postgres { url, schemas: Vec::new() });
+    is_killed_often(&prepared(), Place::Postgres { url: postgres_url(), schemas: Vec::new() });
 }

@@ -1,6 +1,5 @@
 //! What `karat eval run` is given as traces.
 
-use std::path::Path;
 use std::process::Command;
 
 use karat_testkit::project::TempProject;
@@ -153,9 +152,7 @@ fn a_python_that_is_not_there_is_named_with_its_variable() {
 fn typing(project: &TempProject) -> rexpect::session::PtySession {
     let mut command = Command::new(KARAT);
     command.args(["eval", "run", "first", "--traces", "-"]).current_dir(project.path());
-    command
-        .env("TERM", "xterm")
-        .env_remove("CI");
+    command.env("TERM", "xterm").env_remove("CI");
     let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
     session.exp_string("reading traces from the terminal, one JSON object on each line").expect("what it waits for");
     session

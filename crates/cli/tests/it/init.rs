@@ -122,8 +122,9 @@ fn tools_that_are_there_are_kept() {
 
 /// The first case must make sense to a model that does as it is told.
 #[test]
+#[ignore = "needs litellm"]
 fn a_models_first_case_passes() {
-    let Some(proxy) = Litellm::shared() else { return };
+    let proxy = Litellm::shared();
     let project = project().env("OPENAI_BASE_URL", proxy.openai_base()).env("OPENAI_API_KEY", KEY);
     project.run(["init", "--yes", "--agent-endpoint", "openai:obeys", "--message", "get_weather {}"]);
     let output = project.run(["run"]);

@@ -251,8 +251,9 @@ fn a_server_that_fails_hides_no_other_from_who_only_looks() {
 
 /// A model that nobody here wrote calls tools that nobody here wrote.
 #[test]
+#[ignore = "needs litellm and server-everything"]
 fn a_model_runs_real_tools_and_only_those_that_may_run() {
-    let (Some(proxy), Some(everything)) = (Litellm::shared(), TestTool::ServerEverything.command()) else { return };
+    let (proxy, everything) = (Litellm::shared(), TestTool::ServerEverything.command());
     let project = project()
         .file(
             "karat.json",
@@ -282,8 +283,9 @@ fn a_model_runs_real_tools_and_only_those_that_may_run() {
 }
 
 #[test]
+#[ignore = "needs litellm and server-filesystem"]
 fn a_model_reads_real_files_and_none_beside_them() {
-    let (Some(proxy), Some(mut files)) = (Litellm::shared(), TestTool::ServerFilesystem.command()) else { return };
+    let (proxy, mut files) = (Litellm::shared(), TestTool::ServerFilesystem.command());
     files.push("notes".to_owned());
     let read = |id: &str, path: &str, expect: serde_json::Value| {
         case(id, &format!("read_text_file {}", json!({"path": path})), expect)

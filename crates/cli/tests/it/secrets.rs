@@ -146,8 +146,9 @@ fn what_was_meant_for_a_server_becomes_no_file() {
 
 /// The password of the tests' server is `karat`, and a word like that is in everything that karat says.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_databases_password_that_is_a_word_garbles_nothing() {
-    let Some(store) = StoreProject::new(Database::Postgres) else { return };
+    let store = StoreProject::new(Database::Postgres);
     let steps = json!([{"input": "the karat of gold", "output": "24 karat"}]);
     store.project.write("w.jsonl", json!({"trace_id": "karat-1", "steps": steps}).to_string());
     insta::assert_snapshot!(store.project.run(["trace", "import", "w.jsonl"]).filtered(), @"
@@ -167,8 +168,9 @@ fn a_databases_password_that_is_a_word_garbles_nothing() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_databases_password_is_in_no_error() {
-    let Some(store) = StoreProject::new(Database::Postgres) else { return };
+    let store = StoreProject::new(Database::Postgres);
     let server = store.server().unwrap();
     let (user, place) = server.rsplit_once('@').expect("a user");
     let place = place.split('?').next().unwrap();

@@ -12,14 +12,16 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::support::project;
 
-/// Names a PostgreSQL server in whose database schemas may be made.
-const POSTGRES: &str = "KARAT_TEST_POSTGRES";
-
 /// Which database a test is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Database {
     Sqlite,
     Postgres,
+}
+
+/// Returns the URL of a PostgreSQL server in whose database schemas may be made.
+pub(crate) fn postgres_url() -> String {
+    std::env::var("KARAT_TEST_POSTGRES").expect("KARAT_TEST_POSTGRES is not set: scripts/test starts PostgreSQL")
 }
 
 /// Does what has to be waited for.
@@ -36,26 +38,20 @@ pub(crate) struct StoreProject {
 }
 
 impl StoreProject {
-    /// Makes one. Where there is no such database, the test is skipped aloud, and fails in CI.
-    #[expect(clippy::print_stderr, reason = "the one who runs the tests is to see it")]
-    pub(crate) fn new(database: Database) -> Option<Self> {
+    pub(crate) fn new(database: Database) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let project = project();
         if database == Database::Sqlite {
             let location = Location::File(project.path().join(".karat/karat.db"));
-            return Some(Self { project, location, schema: None });
+            return Self { project, location, schema: None };
         }
-        let Ok(url) = std::env::var(POSTGRES) else {
-            assert!(std::env::var("CI").is_err(), "CI needs PostgreSQL ({POSTGRES}): scripts/test starts it");
-            eprintln!("skipped: needs PostgreSQL ({POSTGRES})");
-            return None;
-        };
+        let url = postgres_url();
         let schema = format!("karat_cli_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         wait(execute(&url, &format!("create schema {schema}")));
         let between = if url.contains('?') { '&' } else { '?' };
         let own = format!("{url}{between}options=-csearch_path%3D{schema}");
         let project = project.env("KARAT_STORE", &own);
-        Some(Self { project, location: Location::Postgres(own), schema: Some((url, schema)) })
+        Self { project, location: Location::Postgres(own), schema: Some((url, schema)) }
     }
 
     /// Returns the server's URL, where there is one.

@@ -129,9 +129,10 @@ fn what_was_imported_is_said() {
 
 #[rstest]
 #[case::sqlite(Database::Sqlite)]
+#[ignore = "needs PostgreSQL"]
 #[case::postgres(Database::Postgres)]
 fn the_same_again_changes_nothing(#[case] database: Database) {
-    let Some(store) = StoreProject::new(database) else { return };
+    let store = StoreProject::new(database);
     let project = &store.project;
     let spans = agent_spans();
     let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
@@ -153,12 +154,12 @@ fn the_same_again_changes_nothing(#[case] database: Database) {
 #[case::backwards(&[2, 1, 0])]
 #[case::twice(&[1, 0, 1, 2, 0])]
 fn spans_come_together_in_any_order(#[case] order: &[usize]) {
-    let together = StoreProject::new(Database::Sqlite).unwrap();
+    let together = StoreProject::new(Database::Sqlite);
     let spans = agent_spans();
     let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
     together.project.write("all.jsonl", lines);
     assert_eq!(import(&together.project, ["all.jsonl"]).0, Some(0));
-    let apart = StoreProject::new(Database::Sqlite).unwrap();
+    let apart = StoreProject::new(Database::Sqlite);
     for (number, index) in order.iter().enumerate() {
         apart.project.write("one.json", spans[*index].to_string());
         let (code, report) = import(&apart.project, ["one.json"]);
@@ -208,11 +209,11 @@ fn protobuf_is_known_by_its_bytes(#[case] name: &str, #[case] prefixed: bool, #[
         let resource_spans = requests.into_iter().flat_map(|request| request.resource_spans).collect();
         ExportTraceServiceRequest { resource_spans }.encode_to_vec()
     };
-    let as_protobuf = StoreProject::new(Database::Sqlite).unwrap();
+    let as_protobuf = StoreProject::new(Database::Sqlite);
     as_protobuf.project.write(name, if packed { gzip(&bytes) } else { bytes.clone() }.as_slice());
     let (code, report) = import(&as_protobuf.project, [name]);
     assert_eq!((code, counts(&report), &report["sources"]), (Some(0), (1, 0, 0), &json!({"otlp": 1})), "{report}");
-    let as_json = StoreProject::new(Database::Sqlite).unwrap();
+    let as_json = StoreProject::new(Database::Sqlite);
     as_json.project.write("all.json", json!(agent_spans()).to_string());
     assert_eq!(import(&as_json.project, ["all.json"]).0, Some(0));
     assert_eq!(as_protobuf.dump(), as_json.dump());
@@ -278,7 +279,7 @@ fn a_dry_run_keeps_nothing() {
 
 #[test]
 fn a_trace_that_came_twice_is_the_last_one() {
-    let store = StoreProject::new(Database::Sqlite).unwrap();
+    let store = StoreProject::new(Database::Sqlite);
     store.project.write("w.jsonl", weather("w-1", "Oslo") + &weather("w-1", "Rome"));
     for expected in [(1, 0, 0), (0, 0, 1)] {
         let (code, report) = import(&store.project, ["w.jsonl"]);
@@ -291,9 +292,10 @@ fn a_trace_that_came_twice_is_the_last_one() {
 /// has the same id.
 #[rstest]
 #[case::sqlite(Database::Sqlite)]
+#[ignore = "needs PostgreSQL"]
 #[case::postgres(Database::Postgres)]
 fn spans_and_whole_traces_do_not_replace_each_other(#[case] database: Database) {
-    let Some(store) = StoreProject::new(database) else { return };
+    let store = StoreProject::new(database);
     let id = "4bf92f3577b34da6a3ce929d0e0e4736";
     let spans: String = agent_spans().iter().map(|span| span.to_string() + "\n").collect();
     for (first, second, from, refused) in [
@@ -320,7 +322,7 @@ fn spans_and_whole_traces_do_not_replace_each_other(#[case] database: Database) 
 
 #[test]
 fn another_sources_trace_does_not_take_the_place_of_one() {
-    let store = StoreProject::new(Database::Sqlite).unwrap();
+    let store = StoreProject::new(Database::Sqlite);
     let log = |content: Value| {
         let messages = json!([{"role": "user", "content": content}, {"role": "assistant", "content": "Hi."}]);
         json!({"trace_id": "w-1", "messages": messages}).to_string()
@@ -342,9 +344,10 @@ fn another_sources_trace_does_not_take_the_place_of_one() {
 
 #[rstest]
 #[case::sqlite(Database::Sqlite)]
+#[ignore = "needs PostgreSQL"]
 #[case::postgres(Database::Postgres)]
 fn two_imports_at_once_are_as_one(#[case] database: Database) {
-    let Some(store) = StoreProject::new(database) else { return };
+    let store = StoreProject::new(database);
     let lines: String = (0..400).map(|number| weather(&format!("w-{number}"), "Oslo")).collect();
     store.project.write("w.jsonl", lines);
     // Each has other spans of the same traces.
@@ -377,7 +380,7 @@ fn two_imports_at_once_are_as_one(#[case] database: Database) {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_import_keeps_what_it_read() {
-    let store = StoreProject::new(Database::Sqlite).unwrap();
+    let store = StoreProject::new(Database::Sqlite);
     let pipe = store.project.path().join("pipe.jsonl");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let running = store.project.command(["trace", "import", "pipe.jsonl"]).start();
@@ -444,7 +447,7 @@ fn files_without_traces_are_named() {
 
 #[test]
 fn rewards_become_feedback_when_asked() {
-    let store = StoreProject::new(Database::Sqlite).unwrap();
+    let store = StoreProject::new(Database::Sqlite);
     let message = |role: &str, content: &str| json!({"role": role, "content": content});
     let run = |task: u64, reward: f64| {
         let traj = [message("system", "Help."), message("user", "Hi"), message("assistant", "Hello")];

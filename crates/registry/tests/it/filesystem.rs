@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::support::{LIMIT, arguments, shell, stdio};
 
 #[tokio::test]
+#[ignore = "needs server-filesystem"]
 async fn files_are_written_and_read_within_the_folder_only() {
-    let Some(mut command) = TestTool::ServerFilesystem.command() else { return };
+    let mut command = TestTool::ServerFilesystem.command();
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().canonicalize().unwrap();
     command.push(inside.to_string_lossy().into_owned());

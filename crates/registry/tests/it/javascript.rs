@@ -18,8 +18,8 @@ fn fixtures() -> PathBuf {
 }
 
 /// Runs a barrel for real, and returns what its tools say then.
-fn at_run_time(barrel: &Path) -> Option<BTreeMap<String, Value>> {
-    let esbuild = TestTool::Esbuild.command()?.remove(0);
+fn at_run_time(barrel: &Path) -> BTreeMap<String, Value> {
+    let esbuild = TestTool::Esbuild.command().remove(0);
     let modules = Path::new(&esbuild).ancestors().nth(3).unwrap();
     let packages = fixtures().join("packages");
     let folder = tempfile::tempdir().unwrap();
@@ -33,7 +33,7 @@ fn at_run_time(barrel: &Path) -> Option<BTreeMap<String, Value>> {
     command.arg(alias("@mastra/core/tools", &packages.join("mastra.js")));
     command.arg(alias("@modelcontextprotocol/sdk/server/mcp.js", &packages.join("mcp.js")));
     run(&mut command);
-    Some(serde_json::from_slice(&run(Command::new("node").arg(&bundle))).unwrap())
+    serde_json::from_slice(&run(Command::new("node").arg(&bundle))).unwrap()
 }
 
 fn run(command: &mut Command) -> Vec<u8> {
@@ -70,11 +70,12 @@ pub(crate) fn unknown(registry: &Registry) -> String {
 }
 
 #[test]
+#[ignore = "needs esbuild"]
 fn a_barrel_reads_as_it_runs() {
     let barrel = fixtures().join("barrel/tools.exports.ts");
     let registry = read_path(&barrel, &fixtures()).unwrap();
     assert_eq!(unknown(&registry), "", "everything in this barrel is certain");
-    let Some(expected) = at_run_time(&barrel) else { return };
+    let expected = at_run_time(&barrel);
     let mut names: Vec<&str> = registry.names();
     names.sort_unstable();
     assert_eq!(names, expected.keys().map(String::as_str).collect::<Vec<_>>());
@@ -111,11 +112,13 @@ fn places_are_where_the_definitions_are() {
 
 /// Real servers, read and asked: what they register is what they list.
 #[rstest]
+#[ignore = "needs server-filesystem"]
 #[case::filesystem(TestTool::ServerFilesystem, "index.js", 14)]
+#[ignore = "needs server-everything"]
 #[case::everything(TestTool::ServerEverything, "server/index.js", 19)]
 #[tokio::test]
 async fn a_server_reads_as_it_answers(#[case] server: TestTool, #[case] file: &str, #[case] tools: usize) {
-    let Some(mut command) = server.command() else { return };
+    let mut command = server.command();
     let folder = Path::new(&command[1]).parent().unwrap().to_owned();
     if server == TestTool::ServerFilesystem {
         command.push(std::env::temp_dir().to_string_lossy().into_owned());

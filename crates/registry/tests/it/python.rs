@@ -69,8 +69,9 @@ fn library_module(name: &str) -> String {
 #[case::anthropic("anthropic_tools", &["sections"], &["sections"])]
 #[case::pydantic_ai("pydantic_ai_tools", &["sections"], &["sections"])]
 #[case::fastmcp("fastmcp_tools", &["sections"], &["sections"])]
+#[ignore = "needs the Python tool libraries"]
 fn what_a_library_offers_is_what_is_read(#[case] name: &str, #[case] descriptions: &[&str], #[case] schemas: &[&str]) {
-    let Some(python) = TestTool::ToolLibraries.command() else { return };
+    let python = TestTool::ToolLibraries.command();
     let file = format!("{name}.py");
     let folder = project(&[(&file, &library_module(name)), ("dump.py", &library_module("dump"))]);
     let dump = Command::new(&python[0])
@@ -122,10 +123,8 @@ fn nothing_is_executed() {
     assert!(registry.tool("g").unwrap().unknown(ToolField::Description).is_some());
     assert!(!trap.exists());
     // The trap is a trap.
-    let ran = Command::new("python3").args(["-B", "m.py"]).current_dir(folder.path()).output();
-    if ran.is_ok() {
-        assert!(trap.exists());
-    }
+    Command::new("python3").args(["-B", "m.py"]).current_dir(folder.path()).output().unwrap();
+    assert!(trap.exists());
 }
 
 const SHAPES: &str = r#"

@@ -117,7 +117,7 @@ fn hostile_functions_end_with_their_kind_and_leave_nothing() {
     if !is_alone("hostile::hostile_functions_end_with_their_kind_and_leave_nothing") {
         return;
     }
-    let Some(sandbox) = sandbox() else { return };
+    let sandbox = sandbox();
     let all = sources("hostile");
     assert!(all.len() >= 40);
     let memory = resident_memory();

@@ -81,7 +81,7 @@ impl Listener for Waits<'_> {
 
 #[test]
 fn what_was_read_is_answered_while_the_next_read_blocks() {
-    let Some(sandbox) = sandbox() else { return };
+    let sandbox = sandbox();
     let (kept, never) = channel();
     let reader = Blocks { text: io::Cursor::new(traces(3).into_bytes()), never };
     let mut judged = Vec::new();
@@ -94,7 +94,7 @@ fn what_was_read_is_answered_while_the_next_read_blocks() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let Some(sandbox) = sandbox() else { return };
+    let sandbox = sandbox();
     let rows = |jobs, isolation| {
         let task = Task { jobs, ..task(&[mixed(), mixed()], isolation) };
         let row = |judged: Judged| {
@@ -113,7 +113,7 @@ fn the_number_of_threads_changes_nothing() {
 
 #[test]
 fn a_broken_line_is_named_and_the_others_are_judged() {
-    let Some(sandbox) = sandbox() else { return };
+    let sandbox = sandbox();
     let lines = "{\"trace_id\": \"a\", \"number\": 0}\n\n{\"trace_id\": \n[1]\n\"\\ud800\"\n{\"number\": 2}";
     let judged = judge(sandbox, &task(&[mixed()], Isolation::Namespace), lines);
     let said: Vec<_> = judged.iter().map(|judged| (judged.number, outcome(&judged.judgements[0]))).collect();
@@ -127,7 +127,7 @@ fn a_broken_line_is_named_and_the_others_are_judged() {
 
 #[test]
 fn what_came_before_an_error_of_the_reader_is_judged() {
-    let Some(sandbox) = sandbox() else { return };
+    let sandbox = sandbox();
     let batches = (1..=3).map(|number| match number {
         3 => Err(io::Error::other("the disk is gone")),
         _ => Ok(vec![Input { unit: Unit::Line, number, text: Ok(traces(1).into_bytes()) }]),
@@ -144,7 +144,7 @@ fn what_came_before_an_error_of_the_reader_is_judged() {
 
 #[test]
 fn who_has_heard_enough_is_told_no_more() {
-    let Some(sandbox) = sandbox() else { return };
+    let sandbox = sandbox();
     let endless = (1..).map(|number| Ok(vec![Input { unit: Unit::Line, number, text: Ok(traces(1).into_bytes()) }]));
     let mut count = 0;
     let listener = |_: Judged| {
@@ -158,7 +158,7 @@ fn who_has_heard_enough_is_told_no_more() {
 /// A trace that takes long holds back nothing that was judged before it.
 #[test]
 fn what_was_judged_is_heard_before_what_takes_long_ends() {
-    let Some(sandbox) = sandbox() else { return };
+    let sandbox = sandbox();
     let source = "def eval_x(trace):\n    while trace['n'] >= 5: pass\n    return True, ''\n";
     let function = Arc::new(karat_sandbox::validate(source.as_bytes()).expect("valid"));
     let mut task = task(&[function], Isolation::Namespace);

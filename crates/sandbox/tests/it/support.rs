@@ -8,16 +8,11 @@ use std::{fs, io};
 
 use karat_core::judgement::{Conclusion, Judgement, Limits};
 use karat_sandbox::{Function, Guest, Input, Isolation, Judged, Sandbox, Task, judge_in_order, read_lines, validate};
-use karat_testkit::guest::needs_guest;
 
-/// Returns the one sandbox of this process, or says that there is none here.
-pub(crate) fn sandbox() -> Option<&'static Sandbox> {
-    static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
-    let open = || {
-        let guest = needs_guest(Guest::find(None))?;
-        Some(Sandbox::open(&guest).unwrap())
-    };
-    SANDBOX.get_or_init(open).as_ref()
+/// Returns the one sandbox of this process.
+pub(crate) fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::open(&Guest::find(None).expect("a build with Python")).unwrap())
 }
 
 /// A Python file of the corpus.

@@ -11,16 +11,14 @@ use karat_store::{Location, Store};
 
 use crate::support::{Kind, Place, at, execution, says, trace, version};
 
-/// Says to this binary that it is the writer, and where the store is.
+/// Tells a process that runs this test that it is the writer, and where the store is.
 const STORE: &str = "KARAT_TEST_KILL_STORE";
 /// How many traces are in a batch.
 const BATCH: u64 = 20;
 
 /// Writes for ever: whole batches of traces, their executions and their feedback. It says when one is done.
-#[tokio::test]
 #[expect(clippy::print_stdout, reason = "the one who kills it listens")]
-async fn writer() {
-    let Ok(path) = std::env::var(STORE) else { return };
+async fn write(path: String) {
     let store = Store::open(&Location::File(path.into())).await.expect("a store");
     store.add_version(&version("eval_x", "one")).await.expect("added");
     let done = store.count_traces(&TraceFilter::default()).await.expect("a number") / BATCH;
@@ -37,13 +35,16 @@ async fn writer() {
 
 #[tokio::test]
 async fn a_killed_writer_leaves_whole_batches() {
-    let place = Place::new(Kind::Sqlite).await.expect("SQLite");
+    if let Ok(path) = std::env::var(STORE) {
+        return write(path).await;
+    }
+    let place = Place::new(Kind::Sqlite).await;
     let Location::File(path) = &place.location else { panic!("a file") };
     let mut random = 1_u64;
     let mut acknowledged = 0;
     for round in 0..20 {
         let mut child = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--exact", "kill::writer", "--nocapture"])
+            .args(["--exact", "kill::a_killed_writer_leaves_whole_batches", "--nocapture"])
             .env(STORE, path)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

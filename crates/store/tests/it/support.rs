@@ -11,9 +11,6 @@ use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
 
-/// Names a PostgreSQL server in whose database schemas may be made.
-const POSTGRES: &str = "KARAT_TEST_POSTGRES";
-
 /// Which database a test is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -30,21 +27,20 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes a place; none where there is no such database here, which is said.
-    pub(crate) async fn new(kind: Kind) -> Option<Self> {
+    pub(crate) async fn new(kind: Kind) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         match kind {
             Kind::Sqlite => {
                 let location = Location::File(folder.path().join(".karat/karat.db"));
-                Some(Self { location, folder, schema: None })
+                Self { location, folder, schema: None }
             }
             Kind::Postgres => {
-                let url = postgres_url()?;
+                let url = postgres_url();
                 let schema = format!("karat_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
                 execute(&url, &format!("create schema {schema}")).await;
                 let between = if url.contains('?') { '&' } else { '?' };
                 let location = Location::Postgres(format!("{url}{between}options=-csearch_path%3D{schema}"));
-                Some(Self { location, folder, schema: Some((url, schema)) })
+                Self { location, folder, schema: Some((url, schema)) }
             }
         }
     }
@@ -114,20 +110,9 @@ async fn execute(url: &str, statement: &str) {
     sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("a schema");
 }
 
-/// Returns where PostgreSQL is. Where there is none, the test is skipped aloud, and fails in CI.
-pub(crate) fn postgres_url() -> Option<String> {
-    if let Ok(url) = std::env::var(POSTGRES) {
-        return Some(url);
-    }
-    skipped("PostgreSQL", POSTGRES);
-    None
-}
-
-/// Says that a test needs what is not there.
-#[expect(clippy::print_stderr, reason = "the one who runs the tests is to see it")]
-pub(crate) fn skipped(what: &str, variable: &str) {
-    assert!(std::env::var("CI").is_err(), "CI needs {what} ({variable}): scripts/test starts it");
-    eprintln!("skipped: needs {what} ({variable})");
+/// Returns the URL of a PostgreSQL server in whose database schemas may be made.
+pub(crate) fn postgres_url() -> String {
+    std::env::var("KARAT_TEST_POSTGRES").expect("KARAT_TEST_POSTGRES is not set: scripts/test starts PostgreSQL")
 }
 
 pub(crate) fn at(seconds: i64) -> Timestamp {

@@ -29,9 +29,12 @@ where
 }
 
 #[rstest]
+#[case::sqlite(Kind::Sqlite)]
+#[ignore = "needs PostgreSQL"]
+#[case::postgres(Kind::Postgres)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn everything_that_somebody_wrote_is_there(#[values(Kind::Sqlite, Kind::Postgres)] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
+async fn everything_that_somebody_wrote_is_there(#[case] kind: Kind) {
+    let place = Place::new(kind).await;
     let store = place.open().await;
     store.add_version(&version("eval_x", "one")).await.expect("added");
     spread(&place.location, |store, writer| async move {
@@ -53,9 +56,12 @@ async fn everything_that_somebody_wrote_is_there(#[values(Kind::Sqlite, Kind::Po
 }
 
 #[rstest]
+#[case::sqlite(Kind::Sqlite)]
+#[ignore = "needs PostgreSQL"]
+#[case::postgres(Kind::Postgres)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn parts_of_one_trace_are_all_merged(#[values(Kind::Sqlite, Kind::Postgres)] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
+async fn parts_of_one_trace_are_all_merged(#[case] kind: Kind) {
+    let place = Place::new(kind).await;
     let store = place.open().await;
     // Everybody adds words to the same trace, each after what is there.
     spread(&place.location, |store, writer| async move {
@@ -92,12 +98,14 @@ async fn parts_of_one_trace_are_all_merged(#[values(Kind::Sqlite, Kind::Postgres
 /// Feedback that arrives while evals run must reach their executions, whoever comes first, and whatever a server's
 /// transactions are by default.
 #[rstest]
-#[case(Kind::Sqlite, "")]
-#[case(Kind::Postgres, "")]
-#[case(Kind::Postgres, "%20-cdefault_transaction_isolation%3Dserializable")]
+#[case::sqlite(Kind::Sqlite, "")]
+#[ignore = "needs PostgreSQL"]
+#[case::postgres(Kind::Postgres, "")]
+#[ignore = "needs PostgreSQL"]
+#[case::serializable(Kind::Postgres, "%20-cdefault_transaction_isolation%3Dserializable")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ratings_reach_executions_that_arrive_at_the_same_time(#[case] kind: Kind, #[case] options: &str) {
-    let Some(mut place) = Place::new(kind).await else { return };
+    let mut place = Place::new(kind).await;
     if let Location::Postgres(url) = &mut place.location {
         // They stand last in it.
         url.push_str(options);
@@ -127,9 +135,12 @@ async fn ratings_reach_executions_that_arrive_at_the_same_time(#[case] kind: Kin
 
 /// Whoever follows a version at the same time as others is told that somebody else was first.
 #[rstest]
+#[case::sqlite(Kind::Sqlite)]
+#[ignore = "needs PostgreSQL"]
+#[case::postgres(Kind::Postgres)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_version_follows_another(#[values(Kind::Sqlite, Kind::Postgres)] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
+async fn one_version_follows_another(#[case] kind: Kind) {
+    let place = Place::new(kind).await;
     let store = place.open().await;
     store.add_version(&version("eval_x", "the first")).await.expect("added");
     spread(&place.location, |store, writer| async move {

@@ -7,19 +7,19 @@ fn tools() -> Value {
 }
 
 /// Asks over a connection of the test's own.
-fn ask(path: &str, body: &Value) -> Option<(StatusCode, Value)> {
-    let proxy = Litellm::shared()?;
+fn ask(path: &str, body: &Value) -> (StatusCode, Value) {
+    let proxy = Litellm::shared();
     rustls::crypto::ring::default_provider().install_default().ok();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let client = reqwest::Client::new();
         let request = client.post(format!("{}{path}", proxy.openai_base())).bearer_auth(KEY).json(body);
         let response = request.send().await.unwrap();
-        Some((response.status(), response.json().await.unwrap()))
+        (response.status(), response.json().await.unwrap())
     })
 }
 
-fn complete(model: &str, messages: &Value) -> Option<(StatusCode, Value)> {
+fn complete(model: &str, messages: &Value) -> (StatusCode, Value) {
     ask("/chat/completions", &json!({"model": model, "messages": messages, "tools": tools()}))
 }
 
@@ -28,16 +28,18 @@ fn user(text: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs litellm"]
 fn it_answers_with_a_text() {
-    let Some((status, reply)) = complete("says-hello", &user("hi")) else { return };
+    let (status, reply) = complete("says-hello", &user("hi"));
     assert_eq!(status, 200, "{reply}");
     assert_eq!(reply["choices"][0]["message"]["content"], "Hello from litellm.");
     assert_eq!(reply["usage"]["total_tokens"], 30);
 }
 
 #[test]
+#[ignore = "needs litellm"]
 fn it_answers_with_calls() {
-    let Some((status, reply)) = complete("calls-two", &user("hi")) else { return };
+    let (status, reply) = complete("calls-two", &user("hi"));
     assert_eq!(status, 200, "{reply}");
     let calls = &reply["choices"][0]["message"]["tool_calls"];
     assert_eq!((&calls[0]["function"]["name"], &calls[1]["function"]["name"]), (&json!("get-sum"), &json!("echo")));
@@ -45,33 +47,36 @@ fn it_answers_with_calls() {
 }
 
 #[test]
+#[ignore = "needs litellm"]
 fn it_obeys_and_tells_what_the_tool_said() {
-    let Some((status, reply)) = complete("obeys", &user(r#"echo {"message": "x"}"#)) else { return };
+    let (status, reply) = complete("obeys", &user(r#"echo {"message": "x"}"#));
     assert_eq!(status, 200, "{reply}");
     let message = &reply["choices"][0]["message"];
     let call = &message["tool_calls"][0];
     assert_eq!(call["function"], json!({"name": "echo", "arguments": "{\"message\": \"x\"}"}));
     let result = json!({"role": "tool", "tool_call_id": call["id"], "content": "Echo: x"});
     let turns = json!([{"role": "user", "content": "echo"}, message, result]);
-    let (_, reply) = complete("obeys", &turns).unwrap();
+    let (_, reply) = complete("obeys", &turns);
     assert_eq!(reply["choices"][0]["message"]["content"], "the tool said: Echo: x", "{reply}");
     assert_eq!(reply["choices"][0]["finish_reason"], "stop");
 }
 
 #[test]
+#[ignore = "needs litellm"]
 fn it_refuses_time_and_again() {
     for _ in 0..4 {
-        let Some((status, reply)) = complete("is-limited", &user("hi")) else { return };
+        let (status, reply) = complete("is-limited", &user("hi"));
         assert_eq!(status, 429, "{reply}");
     }
-    assert_eq!(complete("is-broken", &user("hi")).unwrap().0, 500);
-    assert_eq!(complete("unknown", &user("hi")).unwrap().0, 400);
+    assert_eq!(complete("is-broken", &user("hi")).0, 500);
+    assert_eq!(complete("unknown", &user("hi")).0, 400);
 }
 
 #[test]
+#[ignore = "needs litellm"]
 fn it_speaks_the_other_protocol_too() {
     let body = json!({"model": "says-hello", "max_tokens": 9, "messages": user("hi")});
-    let Some((status, reply)) = ask("/messages", &body) else { return };
+    let (status, reply) = ask("/messages", &body);
     assert_eq!(status, 200, "{reply}");
     assert_eq!(reply["content"], json!([{"type": "text", "text": "Hello from litellm."}]));
 }

@@ -234,12 +234,15 @@ mod tests {
     #[test]
     fn shows_broken_promises() {
         let palette = Palette { color: false };
-        let console =
-            ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
-        let trial = |broken: Option<String>| Trial { promise: "time: a loop", broken, elapsed: Duration::from_millis(7) };
+        let console = ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
+        let trial =
+            |broken: Option<String>| Trial { promise: "time: a loop", broken, elapsed: Duration::from_millis(7) };
         let broken = trial(Some(format!("internal: {}", "x".repeat(100))));
         let shown = line(&broken, &console);
-        assert!(shown.starts_with("  FAIL time: a loop ") && shown.contains("7ms  FAILED\n    -> internal: "), "{shown}");
+        assert!(
+            shown.starts_with("  FAIL time: a loop ") && shown.contains("7ms  FAILED\n    -> internal: "),
+            "{shown}"
+        );
         assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
 
         let mut report = DoctorReport::new();
