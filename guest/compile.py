@@ -6,7 +6,6 @@ TARGET is a Rust target triple; the code runs on every processor of that target.
 """
 
 import ctypes
-import json
 import pathlib
 import sys
 
@@ -21,7 +20,7 @@ handle = config.ptr()
 for line in pathlib.Path(__file__).with_name("settings.txt").read_text().splitlines():
     if line and not line.startswith("#"):
         name, value = line.removeprefix("compile-only ").split()
-        getattr(c_api, f"wasmtime_config_{name}_set")(handle, json.loads(value))
+        getattr(c_api, f"wasmtime_config_{name}_set")(handle, value == "true" if value in ("true", "false") else int(value))
 
 error = c_api.wasmtime_config_target_set(handle, ctypes.create_string_buffer(target.encode()))
 if error:

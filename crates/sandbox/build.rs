@@ -68,8 +68,8 @@ fn engine_settings(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let settings = text.lines().filter(|line| !line.starts_with('#'));
     let settings = settings.filter_map(|line| line.split_once(' ')).filter(|(name, _)| *name != "compile-only");
-    let calls: String = settings.map(|(name, value)| format!("config.{name}({value});\n")).collect();
-    Ok(format!("{{ let mut config = wasmtime::Config::new();\n{calls}config }}"))
+    let calls: Vec<String> = settings.map(|(name, value)| format!("config.{name}({value});\n")).collect();
+    Ok(format!("{{ let mut config = wasmtime::Config::new();\n{}config }}", calls.concat()))
 }
 
 /// Reads the machine code that `KARAT_GUEST` names.

@@ -1,6 +1,6 @@
 //! The engine, and Python ready to be started in it.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,8 +55,21 @@ impl ResourceLimiter for Host {
 struct Descriptor;
 
 impl Sandbox {
-    /// Loads the guest and gets it ready to be started.
+    /// Loads the guest and gets it ready to be started. The embedded one is loaded once and kept, since the engine takes
+    /// the code at one address only once.
     pub fn open(guest: &Guest) -> Result<Self, SandboxError> {
+        static EMBEDDED: Mutex<Option<Sandbox>> = Mutex::new(None);
+        if guest.file().is_some() {
+            return Self::load(guest);
+        }
+        let mut embedded = EMBEDDED.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*embedded {
+            Some(sandbox) => Ok(sandbox.clone()),
+            None => Ok(embedded.insert(Self::load(guest)?).clone()),
+        }
+    }
+
+    fn load(guest: &Guest) -> Result<Self, SandboxError> {
         let engine = Engine::new(&config())?;
         let component = code::load(&engine, guest)?;
         let start = sealed(&engine, &component)?;
