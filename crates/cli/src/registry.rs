@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_agents::ToolExecution;
-use karat_core::registry::{Gap, GapKind, Registry, Unknown};
+use karat_core::registry::{Gap, GapKind, Registry, ToolField, Unknown};
 use karat_registry::{McpServers, RegistryCommand, mcp_place};
 
 use crate::config::ToolExecutor;
@@ -43,16 +43,11 @@ impl Tools {
         };
         let gaps = registry.gaps().iter().map(|gap| format!("{}: {}", gap.place, gap.what));
         let unknown = registry.tools().iter().flat_map(|tool| {
-            let of_tool = |unknown: &Unknown| {
-                format!(
-                    "{}: the {} of '{}' is not known: {}",
-                    unknown.place,
-                    unknown.field.name(),
-                    tool.name,
-                    unknown.why
-                )
+            let of_tool = |(field, unknown): (ToolField, &Unknown)| {
+                let Unknown { place, why } = unknown;
+                format!("{place}: the {} of '{}' is not known: {why}", field.name(), tool.name)
             };
-            tool.unknown.iter().map(of_tool)
+            tool.unknowns().map(of_tool)
         });
         let warnings: Vec<String> = gaps.chain(unknown).collect();
         warnings.iter().take(MOST_NAMED).for_each(|warning| printer.warn(warning));

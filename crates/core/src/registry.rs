@@ -13,44 +13,104 @@ use crate::canonical::canonical_hash;
 use crate::hash::short_hash;
 use crate::source::Position;
 
+/// A field of a tool: its value, that there is none, or why it cannot be known without running the source.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Known<T> {
+    Known(T),
+    #[default]
+    Absent,
+    Unknown(Unknown),
+}
+
+impl<T> Known<T> {
+    /// Returns the value, where it is known.
+    pub fn get(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Absent | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns why the value is not known, where it is not.
+    pub fn unknown(&self) -> Option<&Unknown> {
+        match self {
+            Self::Unknown(unknown) => Some(unknown),
+            Self::Known(_) | Self::Absent => None,
+        }
+    }
+}
+
+impl Known<String> {
+    pub fn as_deref(&self) -> Option<&str> {
+        self.get().map(String::as_str)
+    }
+}
+
+impl<T> From<Option<T>> for Known<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Absent, Self::Known)
+    }
+}
+
+/// Why a field is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    pub place: ToolPlace,
+    /// A lower-case fragment: "'region' is a parameter".
+    pub why: String,
+}
+
 /// A tool that the agent can call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tool {
     pub name: String,
-    pub description: Option<String>,
-    pub version: Option<String>,
-    /// The JSON Schema of the arguments; where a part of it is unknown, that part allows everything.
-    pub input_schema: Option<Value>,
+    pub description: Known<String>,
+    pub version: Known<String>,
+    /// The JSON Schema of the arguments; a part that is not ordinary allows everything.
+    pub input_schema: Known<Value>,
     /// What kind of tool it is, as its authors say: read, write, …
-    pub category: Option<String>,
+    pub category: Known<String>,
     /// Whether somebody has to agree before it runs, where its authors say.
-    pub requires_confirmation: Option<bool>,
+    pub requires_confirmation: Known<bool>,
     /// Where it is in its life, as its authors say: active, deprecated, …
-    pub status: Option<String>,
+    pub status: Known<String>,
     /// What a person says who means this tool.
-    pub trigger_phrases: Vec<String>,
+    pub trigger_phrases: Known<Vec<String>>,
     /// Where it was read.
     pub place: Option<ToolPlace>,
     /// Where its description begins, where that is known.
     pub description_place: Option<ToolPlace>,
-    /// What its source does not say without being run.
-    pub unknown: Vec<Unknown>,
 }
 
 impl Tool {
     pub fn description_hash(&self) -> Option<String> {
-        self.description.as_ref().map(|description| short_hash(description.as_bytes()))
+        self.description.get().map(|description| short_hash(description.as_bytes()))
     }
 
-    /// Returns the hash of the whole schema: none where there is none or a part of it is unknown.
     pub fn schema_hash(&self) -> Option<String> {
-        let schema = self.input_schema.as_ref().filter(|_| self.unknown(ToolField::InputSchema).is_none());
-        schema.map(canonical_hash)
+        self.input_schema.get().map(canonical_hash)
+    }
+
+    pub fn trigger_phrases(&self) -> &[String] {
+        self.trigger_phrases.get().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns why a field is not known, if it is not.
     pub fn unknown(&self, field: ToolField) -> Option<&Unknown> {
-        self.unknown.iter().find(|unknown| unknown.field == field)
+        match field {
+            ToolField::Description => self.description.unknown(),
+            ToolField::Version => self.version.unknown(),
+            ToolField::InputSchema => self.input_schema.unknown(),
+            ToolField::Category => self.category.unknown(),
+            ToolField::RequiresConfirmation => self.requires_confirmation.unknown(),
+            ToolField::Status => self.status.unknown(),
+            ToolField::TriggerPhrases => self.trigger_phrases.unknown(),
+        }
+    }
+
+    /// Returns all fields that are not known.
+    pub fn unknowns(&self) -> impl Iterator<Item = (ToolField, &Unknown)> {
+        ToolField::ALL.into_iter().filter_map(|field| Some((field, self.unknown(field)?)))
     }
 }
 
@@ -68,6 +128,16 @@ pub enum ToolField {
 }
 
 impl ToolField {
+    pub const ALL: [Self; 7] = [
+        Self::Description,
+        Self::Version,
+        Self::InputSchema,
+        Self::Category,
+        Self::RequiresConfirmation,
+        Self::Status,
+        Self::TriggerPhrases,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             ToolField::Description => "description",
@@ -79,15 +149,6 @@ impl ToolField {
             ToolField::TriggerPhrases => "trigger phrases",
         }
     }
-}
-
-/// A field that is there, but whose value shows only when the source is run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
-    pub field: ToolField,
-    pub place: ToolPlace,
-    /// A lower-case fragment: "the template has a hole".
-    pub why: String,
 }
 
 /// Where something of a registry was read.
@@ -230,17 +291,18 @@ mod tests {
         let mut registry = Registry::of([tool("get_weather"), tool("get-weather")]);
         assert_eq!(registry.find("get-weather").map(|tool| tool.name.as_str()), Some("get-weather"));
         assert_eq!(registry.tool("Get-weather"), None);
-        let taken = Tool { version: Some("2".to_owned()), ..tool("get_weather") };
+        let taken = Tool { version: Known::Known("2".to_owned()), ..tool("get_weather") };
         assert_eq!(registry.add(taken), Err(&tool("get_weather")));
         assert_eq!(registry.names(), ["get_weather", "get-weather"]);
     }
 
     #[test]
-    fn a_schema_that_is_known_in_part_has_no_hash() {
-        let mut tool = Tool { input_schema: Some(json!({"type": "object"})), ..tool("t") };
+    fn an_unknown_schema_has_no_hash() {
+        let mut tool = Tool { input_schema: Known::Known(json!({"type": "object"})), ..tool("t") };
         assert!(tool.schema_hash().is_some());
         let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-        tool.unknown.push(Unknown { field: ToolField::InputSchema, place, why: "a call".to_owned() });
+        tool.input_schema = Known::Unknown(Unknown { place, why: "a call".to_owned() });
         assert_eq!(tool.schema_hash(), None);
+        assert_eq!(tool.unknowns().map(|(field, _)| field).collect::<Vec<_>>(), [ToolField::InputSchema]);
     }
 }

@@ -195,7 +195,7 @@ impl CurrentTool {
         let tool = registry.and_then(|registry| registry.find(&file.tool_name));
         Self {
             name: tool.map(|tool| tool.name.clone()),
-            version: tool.and_then(|tool| tool.version.clone()),
+            version: tool.and_then(|tool| tool.version.get().cloned()),
             description_hash: tool.and_then(Tool::description_hash),
             description_unknown: tool
                 .and_then(|tool| tool.unknown(ToolField::Description))
@@ -277,7 +277,7 @@ mod tests {
 
     use super::*;
     use crate::case::Tier;
-    use crate::registry::{Gap, GapKind, ToolPlace, Unknown};
+    use crate::registry::{Gap, GapKind, Known, ToolPlace, Unknown};
 
     fn file(metadata: Metadata) -> EvalFile {
         EvalFile {
@@ -342,8 +342,8 @@ mod tests {
     #[test]
     fn what_shows_only_at_run_time_is_neither_changed_nor_missing() {
         let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-        let unknown = vec![Unknown { field: ToolField::Description, place: place.clone(), why: "a call".to_owned() }];
-        let tool = Tool { name: "t".to_owned(), unknown, ..Tool::default() };
+        let description = Known::Unknown(Unknown { place: place.clone(), why: "a call".to_owned() });
+        let tool = Tool { name: "t".to_owned(), description, ..Tool::default() };
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let file = file(metadata);
         let found = check_staleness(&file, &CurrentTool::of(&file, Some(&Registry::of([tool]))));

@@ -99,24 +99,21 @@ fn listed(tools: &[&Tool], tokenizer: Tokenizer) -> Vec<ListedTool> {
 
 impl ListedTool {
     fn of(tool: &Tool, tokenizer: Tokenizer) -> Self {
-        let is_known = |field| tool.unknown(field).is_none();
-        let description = tool.description.as_ref().filter(|_| is_known(ToolField::Description));
-        let schema = tool.input_schema.as_ref().filter(|_| is_known(ToolField::InputSchema));
         Self {
             name: tool.name.clone(),
-            version: tool.version.clone(),
-            description: description.cloned(),
-            description_hash: description.and_then(|_| tool.description_hash()),
-            description_tokens: description.map(|text| tokenizer.count(text)),
-            input_schema: tool.input_schema.clone(),
+            version: tool.version.get().cloned(),
+            description: tool.description.get().cloned(),
+            description_hash: tool.description_hash(),
+            description_tokens: tool.description.get().map(|text| tokenizer.count(text)),
+            input_schema: tool.input_schema.get().cloned(),
             schema_hash: tool.schema_hash(),
-            schema_tokens: schema.map(|schema| tokenizer.count(&schema.to_string())),
-            category: tool.category.clone(),
-            requires_confirmation: tool.requires_confirmation,
-            status: tool.status.clone(),
-            trigger_phrases: tool.trigger_phrases.clone(),
+            schema_tokens: tool.input_schema.get().map(|schema| tokenizer.count(&schema.to_string())),
+            category: tool.category.get().cloned(),
+            requires_confirmation: tool.requires_confirmation.get().copied(),
+            status: tool.status.get().cloned(),
+            trigger_phrases: tool.trigger_phrases().to_vec(),
             place: tool.place.clone(),
-            unknown: tool.unknown.iter().map(ListedUnknown::of).collect(),
+            unknown: tool.unknowns().map(ListedUnknown::of).collect(),
         }
     }
 
@@ -127,8 +124,8 @@ impl ListedTool {
 }
 
 impl ListedUnknown {
-    fn of(unknown: &Unknown) -> Self {
-        Self { field: unknown.field, place: unknown.place.clone(), why: unknown.why.clone() }
+    fn of((field, unknown): (ToolField, &Unknown)) -> Self {
+        Self { field, place: unknown.place.clone(), why: unknown.why.clone() }
     }
 }
 
@@ -143,24 +140,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::registry::Known;
 
     #[test]
     fn what_is_unknown_costs_nothing_that_is_known() {
         let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-        let unknown = |field| Unknown { field, place: place.clone(), why: "a call".to_owned() };
+        let unknown = Unknown { place, why: "a call".to_owned() };
         let known = Tool {
             name: "known".to_owned(),
-            description: Some("Says hello.".to_owned()),
-            input_schema: Some(json!({"type": "object"})),
+            description: Some("Says hello.".to_owned()).into(),
+            input_schema: Some(json!({"type": "object"})).into(),
             ..Tool::default()
         };
-        let partly =
-            Tool { name: "partly".to_owned(), unknown: vec![unknown(ToolField::InputSchema)], ..known.clone() };
+        let partly = Tool { name: "partly".to_owned(), input_schema: Known::Unknown(unknown), ..known.clone() };
         let list = ToolList::of(&Registry::of([known, partly]), |_| true, Tokenizer::O200kBase);
         let [known, partly] = &list.tools[..] else { panic!("two tools") };
         assert_eq!((known.description_tokens, known.schema_tokens), (Some(4), Some(5)));
         assert_eq!((partly.schema_hash.as_ref(), partly.schema_tokens), (None, None));
-        assert!(partly.input_schema.is_some() && partly.is_unknown(ToolField::InputSchema));
+        assert!(partly.input_schema.is_none() && partly.is_unknown(ToolField::InputSchema));
         assert_eq!(list.totals, ToolTotals { tools: 2, description_tokens: 8, schema_tokens: 5 });
         let none = ToolList::of(&Registry::default(), |_| true, Tokenizer::O200kBase);
         assert_eq!(none.totals, ToolTotals::default());

@@ -61,5 +61,5 @@ fn is_write(tool: &Tool) -> bool {
 
 /// Tells whether somebody has to agree before any of the agent's tools runs.
 pub(crate) fn asks_first(tool: &Tool) -> bool {
-    tool.requires_confirmation.unwrap_or_else(|| is_write(tool))
+    tool.requires_confirmation.get().copied().unwrap_or_else(|| is_write(tool))
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::case::{Approval, EvalFile, InvalidEvalFile, Metadata, Origin, Tier, next_ids};
-use karat_core::registry::{Tool, ToolField};
+use karat_core::registry::Tool;
 use karat_core::regression::slug;
 use karat_core::source::{EditError, JsonText, Side, locate, parse};
 use serde_json::{Map, Value, json};
@@ -197,10 +197,10 @@ impl FileEdit {
 fn metadata(heading: &Heading<'_>) -> Map<String, Value> {
     let Heading { tool, tier, registry_size, overlap_map_version, generated_at } = heading;
     // What shows only when a source is run is not known.
-    let description = tool.description.as_ref().filter(|_| tool.unknown(ToolField::Description).is_none());
+    let description = tool.description.get();
     let entries = [
         ("toolName", Some(json!(tool.name))),
-        ("toolVersion", tool.version.as_ref().map(|version| json!(version))),
+        ("toolVersion", tool.version.get().map(|version| json!(version))),
         ("tier", Some(json!(tier))),
         ("description", description.map(|text| json!(text))),
         ("descriptionHash", description.and_then(|_| tool.description_hash()).map(|hash| json!(hash))),
@@ -244,8 +244,8 @@ mod tests {
     fn tool() -> Tool {
         Tool {
             name: "get_weather".to_owned(),
-            description: Some("Tells the weather. Use when somebody asks for it.".to_owned()),
-            version: Some("1.2.0".to_owned()),
+            description: Some("Tells the weather. Use when somebody asks for it.".to_owned()).into(),
+            version: Some("1.2.0".to_owned()).into(),
             ..Tool::default()
         }
     }

@@ -4,24 +4,38 @@ use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
 use karat_core::source::{Position, locate_values, parse, type_name};
 use serde_json::{Map, Value};
 
+use crate::field_map::field_map_schema;
+
 /// Why a tool list could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     #[error("{0}")]
     File(String),
     #[error(
-        "{path} is no kind of file that karat reads tools from: a tool list (.json), a Python module (.py), a \
-         JavaScript or TypeScript barrel (.ts, .js, …), or a folder of Python modules and *.tool.ts, *.tool.js, … files"
+        "{path} is not a file that karat reads tools from: a tool list (.json), a Python file (.py), a TypeScript or \
+         JavaScript file (.ts, .js, …), or a folder of them"
     )]
     NoKind { path: String },
-    #[error("the folder {path} has nothing to read tools from: looked for *.py and *.tool.ts, *.tool.js, …")]
+    #[error("the folder {path} has no source files to read tools from (.py, .ts, .js, …)")]
     EmptyFolder { path: String },
+    #[error("no tools found in {}", listed(.files))]
+    NoTools { files: Vec<String> },
     #[error("not JSON: {message}{}", at(*.position))]
     Syntax { message: String, position: Option<Position> },
     #[error("expected a list of tools or an object with 'tools', found {0}")]
     NoList(&'static str),
     #[error("tool number {number} {what}{}", at(*.position))]
     Tool { number: usize, what: String, position: Option<Position> },
+}
+
+/// Names the files that were read, the first ones where there are many.
+fn listed(files: &[String]) -> String {
+    const MAX_NAMED: usize = 5;
+    let named = files.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more files"),
+    }
 }
 
 fn at(position: Option<Position>) -> String {
@@ -48,7 +62,7 @@ pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
             continue;
         }
         let mut tool = read_tool(entry).map_err(fails)?;
-        tool.description_place = description_place.filter(|_| tool.description.is_some());
+        tool.description_place = description_place.filter(|_| tool.description.get().is_some());
         tool.place = Some(place);
         registry
             .add(tool)
@@ -101,13 +115,13 @@ fn read_tool(entry: &Value) -> Result<Tool, String> {
         return Err(in_tool(format!("has a schema that is {}, not an object", type_name(schema))));
     }
     Ok(Tool {
-        description: text(tool, "description").map_err(in_tool)?,
-        version: text(tool, "version").map_err(in_tool)?,
-        category: text(tool, "category").map_err(in_tool)?,
-        requires_confirmation: confirmation(tool).map_err(in_tool)?,
-        status: text(tool, "status").map_err(in_tool)?,
-        trigger_phrases: phrases(tool).map_err(in_tool)?,
-        input_schema: input_schema.cloned(),
+        description: text(tool, "description").map_err(in_tool)?.into(),
+        version: text(tool, "version").map_err(in_tool)?.into(),
+        category: text(tool, "category").map_err(in_tool)?.into(),
+        requires_confirmation: confirmation(tool).map_err(in_tool)?.into(),
+        status: text(tool, "status").map_err(in_tool)?.into(),
+        trigger_phrases: Some(phrases(tool).map_err(in_tool)?).filter(|phrases| !phrases.is_empty()).into(),
+        input_schema: input_schema.map(|schema| field_map_schema(schema).unwrap_or_else(|| schema.clone())).into(),
         name,
         ..Tool::default()
     })
@@ -153,6 +167,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
+    use karat_core::registry::Known;
+
     use super::*;
 
     #[rstest]
@@ -165,9 +181,9 @@ mod tests {
         let registry = read_json(&shape.to_string(), "tools.json").expect("reads");
         let expected = Tool {
             name: "t".to_owned(),
-            description: Some("d".to_owned()),
-            version: Some("1.0.0".to_owned()),
-            input_schema: Some(json!({"type": "object"})),
+            description: Known::from(Some("d".to_owned())),
+            version: Known::from(Some("1.0.0".to_owned())),
+            input_schema: Known::from(Some(json!({"type": "object"}))),
             ..Tool::default()
         };
         let [tool] = registry.tools() else { panic!("one tool") };
@@ -214,10 +230,10 @@ mod tests {
             {"name": "c", "requiresConfirmation": null}]"#;
         let registry = read_json(text, "t.json").expect("reads");
         let [a, b, c] = registry.tools() else { panic!("three tools") };
-        let confirmations = [a, b, c].map(|tool| tool.requires_confirmation);
+        let confirmations = [a, b, c].map(|tool| tool.requires_confirmation.get().copied());
         assert_eq!(confirmations, [Some(true), Some(false), None]);
         assert_eq!((a.category.as_deref(), a.status.as_deref()), (Some("write"), Some("deprecated")));
-        assert_eq!((a.trigger_phrases.len(), b.trigger_phrases.len()), (1, 2));
+        assert_eq!((a.trigger_phrases().len(), b.trigger_phrases().len()), (1, 2));
         assert_eq!(b.place.as_ref().map(ToString::to_string).as_deref(), Some("t.json:2:13"));
         let wrong = read_json(r#"[{"name": "a", "triggerPhrases": ["x", 1]}]"#, "t.json").expect_err("a number");
         let message =

@@ -4,10 +4,10 @@
 //! find its tools, unless the configuration names a program that lists them.
 
 mod dump;
-mod javascript;
+mod field_map;
 mod json;
 mod mcp;
-mod python;
+mod reader;
 mod source;
 
 pub use dump::{CommandFailure, RegistryCommand};

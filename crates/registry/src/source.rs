@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::Registry;
 
-use crate::javascript;
 use crate::json::{RegistryError, read_json};
-use crate::python;
+use crate::reader::{is_script, read_sources};
 
 /// How deep a folder is searched.
-const DEEPEST_FOLDER: usize = 32;
+const MAX_FOLDER_DEPTH: usize = 32;
 
 /// Folders that hold no tools of the project, or copies of them that were compiled.
 const FOREIGN_FOLDERS: [&str; 10] =
@@ -30,30 +29,39 @@ pub fn read_path(path: &Path, base: &Path) -> Result<Registry, RegistryError> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("json") => read_json(&read_text(path)?, &shown(path, base)),
-        Some("py") => Ok(python::read_modules(&[path.to_path_buf()], base)),
-        _ if javascript::is_source(path) => javascript::read_files(&[path.to_path_buf()], base),
+        Some("py") => found(read_sources(&[path.to_path_buf()], base)?, &[path.to_path_buf()], base),
+        _ if is_script(path) => found(read_sources(&[path.to_path_buf()], base)?, &[path.to_path_buf()], base),
         _ => Err(RegistryError::NoKind { path: shown(path, base) }),
     }
 }
 
-/// Reads all sources of a folder that can declare tools, each kind with its reader.
+/// Reads all source files of a folder.
 fn read_folder(folder: &Path, base: &Path) -> Result<Registry, RegistryError> {
-    let is_python = |name: &str| {
-        let stem = name.strip_suffix(".py");
-        stem.is_some_and(|stem| !stem.starts_with("test_") && !stem.ends_with("_test") && stem != "conftest")
-    };
-    let python = files_below(folder, &is_python)?;
-    let javascript = files_below(folder, &|name| javascript::is_tool_file(Path::new(name)))?;
-    match (javascript.is_empty(), python.is_empty()) {
-        (true, true) => Err(RegistryError::EmptyFolder { path: shown(folder, base) }),
-        (true, false) => Ok(python::read_modules(&python, base)),
-        (false, true) => javascript::read_files(&javascript, base),
-        (false, false) => {
-            let mut registry = javascript::read_files(&javascript, base)?;
-            registry.append(python::read_modules(&python, base));
-            Ok(registry)
-        }
+    let files = files_below(folder, &is_source)?;
+    if files.is_empty() {
+        return Err(RegistryError::EmptyFolder { path: shown(folder, base) });
     }
+    found(read_sources(&files, base)?, &files, base)
+}
+
+/// Tells whether a file of a folder can define tools: tests and type declarations do not.
+fn is_source(name: &str) -> bool {
+    let path = Path::new(name);
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if path.extension().is_some_and(|extension| extension == "py") {
+        return !stem.starts_with("test_") && !stem.ends_with("_test") && stem != "conftest" && stem != "setup";
+    }
+    let is_other = [".test", ".spec", ".d", ".stories", ".config", ".min"].iter().any(|suffix| stem.ends_with(suffix));
+    is_script(path) && !is_other
+}
+
+/// Refuses a registry without tools where nothing says that there may be some.
+fn found(registry: Registry, files: &[PathBuf], base: &Path) -> Result<Registry, RegistryError> {
+    if registry.tools().is_empty() && registry.gaps().is_empty() {
+        let files = files.iter().map(|file| shown(file, base)).collect();
+        return Err(RegistryError::NoTools { files });
+    }
+    Ok(registry)
 }
 
 /// Returns the files below a folder whose names fit, in a fixed order; what is hidden or foreign is passed over.
@@ -78,7 +86,7 @@ fn collect_files(
         if name.starts_with('.') {
             continue;
         }
-        if is_folder && depth < DEEPEST_FOLDER && !FOREIGN_FOLDERS.contains(&name.as_str()) {
+        if is_folder && depth < MAX_FOLDER_DEPTH && !FOREIGN_FOLDERS.contains(&name.as_str()) {
             collect_files(&entry.path(), fits, depth + 1, files)?;
         } else if !is_folder && fits(&name) && entry.path().is_file() {
             files.push(entry.path());

@@ -87,8 +87,7 @@ impl ModelAgent {
         determinants.insert("parameters".to_owned(), parameters.into());
         determinants.extend(hashed_prompt(system_prompt.as_deref()));
         let hash = |tool: &Tool| {
-            let definition =
-                json!({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema});
+            let definition = json!({"name": tool.name, "description": tool.description.get(), "inputSchema": tool.input_schema.get()});
             (tool.name.clone(), exact_hash(&definition).into())
         };
         determinants.insert("tools".to_owned(), Value::Object(tools.iter().map(hash).collect()));

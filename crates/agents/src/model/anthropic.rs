@@ -35,10 +35,10 @@ pub(super) fn tools(tools: &[Tool]) -> Vec<Value> {
     let empty = || json!({"type": "object", "properties": {}});
     let offer = |tool: &Tool| {
         let mut offered = json!({"name": tool.name});
-        if let Some(description) = &tool.description {
+        if let Some(description) = tool.description.get() {
             offered["description"] = description.as_str().into();
         }
-        offered["input_schema"] = tool.input_schema.clone().unwrap_or_else(empty);
+        offered["input_schema"] = tool.input_schema.get().cloned().unwrap_or_else(empty);
         offered
     };
     tools.iter().map(offer).collect()

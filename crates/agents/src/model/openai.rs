@@ -33,10 +33,10 @@ pub(super) fn tools(tools: &[Tool]) -> Vec<Value> {
     let empty = || json!({"type": "object", "properties": {}});
     let offer = |tool: &Tool| {
         let mut function = json!({"name": tool.name});
-        if let Some(description) = &tool.description {
+        if let Some(description) = tool.description.get() {
             function["description"] = description.as_str().into();
         }
-        function["parameters"] = tool.input_schema.clone().unwrap_or_else(empty);
+        function["parameters"] = tool.input_schema.get().cloned().unwrap_or_else(empty);
         json!({"type": "function", "function": function})
     };
     tools.iter().map(offer).collect()

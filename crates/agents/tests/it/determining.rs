@@ -39,7 +39,7 @@ fn model(execution: ToolExecution, schema: Value) -> ModelAgent {
         budget: Arc::new(Budget::new(None)),
     };
     let client = ModelClient::new(provider, "m".to_owned(), settings).unwrap();
-    let tool = Tool { name: "t".to_owned(), input_schema: Some(schema), ..Tool::default() };
+    let tool = Tool { name: "t".to_owned(), input_schema: Some(schema).into(), ..Tool::default() };
     ModelAgent::new(client, None, &[tool], execution).unwrap()
 }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use karat_agents::KnownProvider;
 use karat_core::exit::ExitStatus;
-use karat_core::registry::ToolField;
 use serde_json::{Value, json};
 
 use crate::args::InitArgs;
@@ -166,10 +165,10 @@ fn stamp(metadata: &mut Value, name: &str, registry: &Path, here: &Path) {
     let Some(tool) = registry.find(name) else {
         return;
     };
-    if let Some(version) = &tool.version {
+    if let Some(version) = tool.version.get() {
         metadata["toolVersion"] = json!(version);
     }
-    if let Some(hash) = tool.description_hash().filter(|_| tool.unknown(ToolField::Description).is_none()) {
+    if let Some(hash) = tool.description_hash() {
         metadata["descriptionHash"] = json!(hash);
     }
     // With gaps there may be more tools than are known.

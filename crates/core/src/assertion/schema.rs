@@ -60,7 +60,7 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
 }
 
 fn arguments_fit(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), String> {
-    let Some(schema) = &tool.input_schema else {
+    let Some(schema) = tool.input_schema.get() else {
         return Ok(());
     };
     let validator = compile_schema(schema)

@@ -104,7 +104,7 @@ mod tests {
     fn found(description: &str, neighbours: &str) -> Option<ContractFinding> {
         let tool = |name: &str, description: &str| Tool {
             name: name.to_owned(),
-            description: Some(description.to_owned()),
+            description: Some(description.to_owned()).into(),
             ..Tool::default()
         };
         let registry = Registry::of([

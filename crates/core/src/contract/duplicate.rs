@@ -176,7 +176,7 @@ mod tests {
     fn found(descriptions: &[(&str, &str)]) -> Vec<(usize, ContractFinding)> {
         let tool = |(name, description): &(&str, &str)| Tool {
             name: (*name).to_owned(),
-            description: Some((*description).to_owned()),
+            description: Some((*description).to_owned()).into(),
             ..Tool::default()
         };
         check(&Registry::of(descriptions.iter().map(tool)))

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::registry::{ToolPlace, Unknown};
+use crate::registry::{Known, ToolPlace, Unknown};
 
 fn tool(name: &str, description: &str) -> Tool {
-    Tool { name: name.to_owned(), description: Some(description.to_owned()), ..Tool::default() }
+    Tool { name: name.to_owned(), description: Some(description.to_owned()).into(), ..Tool::default() }
 }
 
 fn rules(registry: &Registry, map: &str) -> Vec<(ContractRule, String)> {
@@ -38,7 +38,7 @@ fn a_registry_that_keeps_the_contract_has_no_findings() {
 #[case::empty(Some(""))]
 #[case::blank(Some(" \n\t"))]
 fn what_is_missing_is_one_finding(#[case] description: Option<&str>) {
-    let tool = Tool { name: "t".to_owned(), description: description.map(str::to_owned), ..Tool::default() };
+    let tool = Tool { name: "t".to_owned(), description: description.map(str::to_owned).into(), ..Tool::default() };
     let expected = [(ContractRule::DescriptionMissing, "t".to_owned())];
     assert_eq!(rules(&Registry::of([tool]), r#"{"t": {"overlaps": ["u"]}}"#), expected);
 }
@@ -46,8 +46,8 @@ fn what_is_missing_is_one_finding(#[case] description: Option<&str>) {
 #[test]
 fn what_is_unknown_is_not_judged() {
     let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-    let unknown = vec![Unknown { field: ToolField::Description, place, why: "a call".to_owned() }];
-    let tool = |name: &str| Tool { name: name.to_owned(), unknown: unknown.clone(), ..Tool::default() };
+    let description = Known::Unknown(Unknown { place, why: "a call".to_owned() });
+    let tool = |name: &str| Tool { name: name.to_owned(), description: description.clone(), ..Tool::default() };
     assert_eq!(rules(&Registry::of([tool("t"), tool("u")]), r#"{"t": {"overlaps": ["u"]}}"#), []);
 }
 

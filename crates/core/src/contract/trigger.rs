@@ -92,7 +92,7 @@ pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
 
 /// Returns how the sentence that is missing might begin: what the tool is for, only its author knows.
 pub(super) fn suggested_sentence(tool: &Tool) -> String {
-    let phrase = tool.trigger_phrases.iter().map(|phrase| phrase.trim()).find(|phrase| !phrase.is_empty());
+    let phrase = tool.trigger_phrases().iter().map(|phrase| phrase.trim()).find(|phrase| !phrase.is_empty());
     match phrase {
         Some(phrase) => format!("Use when the user asks \"{phrase}\" or alike."),
         None => "Use when the user asks ….".to_owned(),
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn trigger_phrases_are_suggested() {
-        let tool = Tool { trigger_phrases: vec!["is it cold?".to_owned()], ..tool() };
+        let tool = Tool { trigger_phrases: Some(vec!["is it cold?".to_owned()]).into(), ..tool() };
         assert_eq!(suggested_sentence(&tool), "Use when the user asks \"is it cold?\" or alike.");
     }
 

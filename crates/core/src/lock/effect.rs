@@ -185,8 +185,8 @@ mod tests {
     fn tool(name: &str, description: &str, version: &str) -> Tool {
         Tool {
             name: name.to_owned(),
-            description: Some(description.to_owned()),
-            version: Some(version.to_owned()),
+            description: Some(description.to_owned()).into(),
+            version: Some(version.to_owned()).into(),
             ..Tool::default()
         }
     }
@@ -235,7 +235,7 @@ mod tests {
         let now = tool("t", "new", "2.0.0");
         let metadata = Metadata {
             description_hash: now.description_hash(),
-            tool_version: now.version.clone(),
+            tool_version: now.version.get().cloned(),
             registry_size: Some(3),
             ..Metadata::default()
         };

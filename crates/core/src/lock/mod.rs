@@ -94,11 +94,10 @@ impl LockedTool {
     fn of(tool: &Tool) -> Self {
         let unknown: Vec<LockedField> =
             LockedField::ALL.into_iter().filter(|field| tool.unknown(field.of_tool()).is_some()).collect();
-        let known = |field, value: Option<String>| value.filter(|_| !unknown.contains(&field));
         Self {
-            description_hash: known(LockedField::Description, tool.description_hash()),
-            schema_hash: known(LockedField::InputSchema, tool.schema_hash()),
-            version: known(LockedField::Version, tool.version.clone()),
+            description_hash: tool.description_hash(),
+            schema_hash: tool.schema_hash(),
+            version: tool.version.get().cloned(),
             unknown,
         }
     }
@@ -201,19 +200,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::registry::{ToolPlace, Unknown};
+    use crate::registry::{Known, ToolPlace, Unknown};
 
     #[test]
     fn what_is_unknown_is_locked_as_such() {
         let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-        let unknown = Unknown { field: ToolField::Description, place, why: "a call".to_owned() };
+        let unknown = Unknown { place, why: "a call".to_owned() };
         let tools = [
-            Tool { name: "b".to_owned(), unknown: vec![unknown], ..Tool::default() },
+            Tool { name: "b".to_owned(), description: Known::Unknown(unknown), ..Tool::default() },
             Tool {
                 name: "a".to_owned(),
-                description: Some("does it".to_owned()),
-                version: Some("1.0.0".to_owned()),
-                input_schema: Some(json!({"type": "object"})),
+                description: Some("does it".to_owned()).into(),
+                version: Some("1.0.0".to_owned()).into(),
+                input_schema: Some(json!({"type": "object"})).into(),
                 ..Tool::default()
             },
         ];

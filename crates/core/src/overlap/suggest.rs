@@ -73,7 +73,7 @@ pub fn suggest(
     let mut suggestions = Suggestions {
         without_description: tools
             .iter()
-            .filter(|tool| tool.description.is_none())
+            .filter(|tool| tool.description.get().is_none())
             .map(|tool| tool.name.clone())
             .collect(),
         ..Suggestions::default()
@@ -146,7 +146,7 @@ mod tests {
     fn registry() -> Registry {
         let tool = |name: &str, description: &str| Tool {
             name: name.to_owned(),
-            description: (!description.is_empty()).then(|| description.to_owned()),
+            description: (!description.is_empty()).then(|| description.to_owned()).into(),
             ..Tool::default()
         };
         Registry::of([

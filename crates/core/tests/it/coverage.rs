@@ -7,7 +7,7 @@ use karat_core::confusion::MeasuredConfusion;
 use karat_core::coverage::{Amount, Coverage, Part, Requirement, Suite};
 use karat_core::lock::{LockDiff, ToolsLock};
 use karat_core::overlap::{OverlapMap, covers_cluster, covers_pair};
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
+use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -181,7 +181,8 @@ fn names_that_the_registry_lacks_are_told_with_their_place() {
 fn a_stale_file_is_told_with_its_reasons() {
     let metadata = Metadata { tool_version: Some("1.0.0".to_owned()), ..Metadata::default() };
     let stale = EvalFile { metadata: Some(metadata), ..file("a", Tier::Golden, vec![]) };
-    let registry = Registry::of([Tool { name: "a".to_owned(), version: Some("2.0.0".to_owned()), ..Tool::default() }]);
+    let registry =
+        Registry::of([Tool { name: "a".to_owned(), version: Some("2.0.0".to_owned()).into(), ..Tool::default() }]);
     let coverage = cover(&registry, None, &[("a.json", stale)]);
     assert_eq!(coverage.stale_files[0].reasons, ["made for version 1.0.0 of a, which is 2.0.0 now"]);
     assert_eq!(coverage.tools[0].stale_files, ["a.json"]);
@@ -189,13 +190,13 @@ fn a_stale_file_is_told_with_its_reasons() {
 }
 
 fn described(name: &str, description: Option<&str>) -> Tool {
-    Tool { name: name.to_owned(), description: description.map(str::to_owned), ..Tool::default() }
+    Tool { name: name.to_owned(), description: description.map(str::to_owned).into(), ..Tool::default() }
 }
 
 fn unknown_description(name: &str) -> Tool {
     let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-    let unknown = vec![Unknown { field: ToolField::Description, place, why: "a call".to_owned() }];
-    Tool { unknown, ..described(name, None) }
+    let description = Known::Unknown(Unknown { place, why: "a call".to_owned() });
+    Tool { description, ..described(name, None) }
 }
 
 /// Which description a file says that it was made for.

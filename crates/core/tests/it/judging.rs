@@ -9,7 +9,7 @@ use karat_core::case::{
     CallSelector, Case, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
 };
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
+use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace, Usage};
@@ -62,12 +62,13 @@ impl Scene {
 
     fn registry(&self) -> Option<Registry> {
         let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-        let unknown =
-            Unknown { field: ToolField::InputSchema, place: place.clone(), why: "the value is a call".to_owned() };
+        let unknown = Unknown { place: place.clone(), why: "the value is a call".to_owned() };
         let tool = |tool: &Value| Tool {
             name: tool["name"].as_str().expect("a tool has a name").to_owned(),
-            input_schema: tool.get("inputSchema").cloned(),
-            unknown: tool.get("unknown").map(|_| unknown.clone()).into_iter().collect(),
+            input_schema: match tool.get("unknown") {
+                Some(_) => Known::Unknown(unknown.clone()),
+                None => tool.get("inputSchema").cloned().into(),
+            },
             ..Tool::default()
         };
         let tools = self.0.get("registry")?.as_array().expect("a list of tools").iter().map(tool);
@@ -1020,7 +1021,7 @@ prop_compose! {
         schemas in prop::option::of(prop::collection::vec((tool_name(), prop::option::of(value())), 0..3)),
         tokenizer in prop::sample::select(Tokenizer::ALL.to_vec()),
     ) -> Judged {
-        let tool = |(name, input_schema)| Tool { name, input_schema, ..Tool::default() };
+        let tool = |(name, schema): (String, Option<Value>)| Tool { name, input_schema: schema.into(), ..Tool::default() };
         let registry = schemas.map(|tools| Registry::of(tools.into_iter().map(tool)));
         Judged { case: case(expect, stubs, message), trace, mode, tokens: TokenSources { seed, snapshot }, registry, tokenizer }
     }

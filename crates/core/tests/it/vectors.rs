@@ -73,7 +73,7 @@ fn verdict_of(document: &Value, vector: &Value) -> (Verdict, Trace) {
 fn registry_of(tools: &Value) -> Registry {
     let tool = |tool: &Value| Tool {
         name: tool["name"].as_str().expect("a tool has a name").to_owned(),
-        input_schema: tool.get("inputSchema").cloned(),
+        input_schema: tool.get("inputSchema").cloned().into(),
         ..Tool::default()
     };
     Registry::of(tools.as_array().into_iter().flatten().map(tool))

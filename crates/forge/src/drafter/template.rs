@@ -156,7 +156,7 @@ fn no_leak(desk: &Desk<'_>, slot: &Slot, attempt: u32) -> Sketch {
     let what = format!("no JSON leak — the answer of {} is plain words", desk.brief.tool.name);
     let mut sketch = golden(desk, Sketch::new(what, message));
     sketch.not_contains.extend(RAW.map(str::to_owned));
-    let fields = raw_fields(desk.brief.tool.input_schema.as_ref());
+    let fields = raw_fields(desk.brief.tool.input_schema.get());
     let fields = fields.filter(|field| !sketch.message.contains(*field) && !RAW.contains(field));
     let fields: Vec<String> = fields.take(MOST_FIELDS).map(str::to_owned).collect();
     sketch.not_contains.extend(fields);

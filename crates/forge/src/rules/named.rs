@@ -57,7 +57,7 @@ impl Examination<'_> {
     fn param(&mut self, pointer: &str, assertion: &ParamAssertion) {
         let registry = &self.brief.registry;
         let tool = registry.tool(&assertion.tool).filter(|tool| tool.unknown(ToolField::InputSchema).is_none());
-        let Some((tool, schema)) = tool.and_then(|tool| Some((tool, tool.input_schema.as_ref()?))) else {
+        let Some((tool, schema)) = tool.and_then(|tool| Some((tool, tool.input_schema.get()?))) else {
             return;
         };
         let properties = Properties::of(schema);

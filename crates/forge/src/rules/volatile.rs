@@ -63,7 +63,7 @@ impl Examination<'_> {
     fn fixed(&self) -> Vec<String> {
         let mut fixed = vec![self.case.input.message.clone()];
         fixed.extend(self.case.stubs.iter().flat_map(|stubs| stubs.values()).map(Value::to_string));
-        for schema in self.brief.registry.tools().iter().filter_map(|tool| tool.input_schema.as_ref()) {
+        for schema in self.brief.registry.tools().iter().filter_map(|tool| tool.input_schema.get()) {
             fixed.extend(fixed_values(schema));
         }
         fixed

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::hash::short_hash;
+use karat_core::registry::Tool;
 use serde::{Deserialize, Serialize};
 
 use crate::Brief;
@@ -23,11 +24,11 @@ pub struct Basis {
 
 impl Basis {
     pub fn of(brief: &Brief) -> Self {
-        let hash = |text: &Option<String>| short_hash(text.as_deref().unwrap_or_default().as_bytes());
+        let hash = |tool: &Tool| short_hash(tool.description.as_deref().unwrap_or_default().as_bytes());
         let tools = brief.registry.tools().iter();
         Self {
             tool: brief.tool.name.clone(),
-            tools: tools.map(|tool| (tool.name.clone(), hash(&tool.description))).collect(),
+            tools: tools.map(|tool| (tool.name.clone(), hash(tool))).collect(),
             neighbours: brief.overlaps.iter().map(|overlap| overlap.tool.clone()).collect(),
             clusters: brief.clusters.iter().map(|cluster| cluster.iter().cloned().collect()).collect(),
         }

@@ -11,8 +11,11 @@ use crate::{BATCH_SIZE, EdgeKind, Overlap, Purpose};
 const ADA: Approver<'static> = Approver { name: "Ada", time: "2026-01-02T03:04:05Z" };
 
 fn brief() -> Brief {
-    let tool =
-        |name: &str| Tool { name: name.to_owned(), description: Some(format!("Does {name}.")), ..Tool::default() };
+    let tool = |name: &str| Tool {
+        name: name.to_owned(),
+        description: Some(format!("Does {name}.")).into(),
+        ..Tool::default()
+    };
     Brief {
         tool: tool("get_weather"),
         registry: Registry::of([tool("get_weather"), tool("get_forecast"), tool("send_mail")]),
@@ -170,7 +173,7 @@ fn what_changed_in_the_meantime_is_told() {
     assert_eq!(basis.changes(&Basis::of(&now)), Vec::<String>::new());
     let tool = |name: &str, description: &str| Tool {
         name: name.to_owned(),
-        description: Some(description.to_owned()),
+        description: Some(description.to_owned()).into(),
         ..Tool::default()
     };
     now.registry = Registry::of([

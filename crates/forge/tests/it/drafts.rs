@@ -15,7 +15,7 @@ pub(crate) fn tool(name: &str) -> Tool {
             "since": {"type": "string", "default": "2020-01-01"},
         },
     });
-    Tool { name: name.to_owned(), input_schema: Some(schema), ..Tool::default() }
+    Tool { name: name.to_owned(), input_schema: Some(schema).into(), ..Tool::default() }
 }
 
 pub(crate) fn brief() -> Brief {

@@ -87,14 +87,15 @@ fn tool(place: usize) -> Tool {
     });
     Tool {
         name,
-        description: Some(description),
-        category: Some(category.to_owned()),
-        input_schema: Some(schema),
-        trigger_phrases: if place.is_multiple_of(3) {
+        description: Some(description).into(),
+        category: Some(category.to_owned()).into(),
+        input_schema: Some(schema).into(),
+        trigger_phrases: Some(if place.is_multiple_of(3) {
             vec![format!("Show me the {subject} of {of}")]
         } else {
             Vec::new()
-        },
+        })
+        .into(),
         ..Tool::default()
     }
 }
@@ -123,8 +124,8 @@ pub(crate) fn write_brief(tools: usize) -> Brief {
     let mut brief = brief(tools, tools.saturating_sub(1).min(2));
     let cancel = Tool {
         name: "cancel_order".to_owned(),
-        description: Some("Cancels an order. Use when the user wants to cancel their order.".to_owned()),
-        category: Some("write".to_owned()),
+        description: Some("Cancels an order. Use when the user wants to cancel their order.".to_owned()).into(),
+        category: Some("write".to_owned()).into(),
         ..Tool::default()
     };
     let others = brief.registry.tools().iter().skip(1).cloned();

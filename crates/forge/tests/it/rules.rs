@@ -343,7 +343,7 @@ fn a_schema_that_is_open_or_unknown_forbids_nothing() {
     let case = with(good(&trigger()), &json!({"/expect/toolParams": assertion}));
     for schema in [None, Some(json!({"type": "object"})), Some(json!({"properties": {}, "additionalProperties": true}))]
     {
-        let open = Tool { input_schema: schema, ..tool("get_weather") };
+        let open = Tool { input_schema: schema.into(), ..tool("get_weather") };
         let brief = Brief { registry: Registry::of([open]), ..brief() };
         assert_eq!(examine(&brief, &slot(trigger()), &case, &[]), []);
     }

@@ -221,11 +221,11 @@ impl Connection {
                 }
                 let category = tool.annotations.as_ref().and_then(category);
                 tools.push(Tool {
-                    category: category.map(str::to_owned),
+                    category: category.map(str::to_owned).into(),
                     name: tool.name.into_owned(),
-                    description: tool.description.map(std::borrow::Cow::into_owned),
-                    version: version.clone(),
-                    input_schema: Some(Value::Object((*tool.input_schema).clone())),
+                    description: tool.description.map(std::borrow::Cow::into_owned).into(),
+                    version: version.clone().into(),
+                    input_schema: Some(Value::Object((*tool.input_schema).clone())).into(),
                     ..Tool::default()
                 });
             }

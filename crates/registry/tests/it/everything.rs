@@ -20,12 +20,12 @@ async fn it_lists_tools_with_schemas() {
     let server = connect().await;
     let tools = server.tools().await.unwrap();
     let sum = tools.iter().find(|tool| tool.name == "get-sum").expect("a tool");
-    let schema = sum.input_schema.as_ref().expect("a schema");
+    let schema = sum.input_schema.get().expect("a schema");
     assert_eq!(schema["type"], "object");
     assert_eq!(schema["properties"]["a"]["type"], "number");
     assert_eq!(schema["required"], json!(["a", "b"]));
-    assert!(sum.description.as_ref().is_some_and(|description| description.contains("sum")), "{sum:?}");
-    assert!(sum.version.as_ref().is_some_and(|version| version.contains('.')), "{sum:?}");
+    assert!(sum.description.get().is_some_and(|description| description.contains("sum")), "{sum:?}");
+    assert!(sum.version.get().is_some_and(|version| version.contains('.')), "{sum:?}");
     assert!(tools.len() > 5, "{tools:?}");
 }
 

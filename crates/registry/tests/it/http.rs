@@ -27,7 +27,7 @@ async fn a_real_server_lists_and_runs_tools() {
     let background = everything();
     let server = McpServer::connect(http("web", &background.url("/mcp")), LIMIT).await.unwrap();
     let tools = server.tools().await.unwrap();
-    assert!(tools.iter().any(|tool| tool.name == "get-sum" && tool.version.is_some()), "{tools:?}");
+    assert!(tools.iter().any(|tool| tool.name == "get-sum" && tool.version.get().is_some()), "{tools:?}");
     let sum = server.call("get-sum", &arguments(json!({"a": 1, "b": 2}))).await;
     assert_eq!(sum.result, "The sum of 1 and 2 is 3.");
     let wrong = server.call("get-sum", &arguments(json!({}))).await;

@@ -49,8 +49,8 @@ fn agree(tools: &[Tool], said: &[Value], place: &str) {
     for (tool, said) in tools.iter().zip(said) {
         let description = said["description"].as_str().unwrap();
         assert_eq!(tool.description_hash(), Some(short_hash(description.as_bytes())), "{}", tool.name);
-        assert_eq!(tool.input_schema.as_ref(), Some(&said["inputSchema"]), "{}", tool.name);
-        assert_eq!(tool.input_schema.as_ref().unwrap()["type"], "object");
+        assert_eq!(tool.input_schema.get(), Some(&said["inputSchema"]), "{}", tool.name);
+        assert_eq!(tool.input_schema.get().unwrap()["type"], "object");
         assert_eq!(tool.place.as_ref().unwrap().to_string(), place);
         let category = match &said["annotations"] {
             hints if hints["readOnlyHint"] == true => Some("read"),
@@ -59,7 +59,7 @@ fn agree(tools: &[Tool], said: &[Value], place: &str) {
             _ => None,
         };
         assert_eq!(tool.category.as_deref(), category, "{}", tool.name);
-        assert!(tool.unknown.is_empty());
+        assert!(tool.unknowns().next().is_none());
     }
 }
 
@@ -84,7 +84,7 @@ async fn a_reference_server_is_listed_as_it_speaks(#[case] server: TestTool, #[c
         command.push(folder.path().canonicalize().unwrap().to_string_lossy().into_owned());
     }
     let tools = list(stdio("reference", &command)).await;
-    assert!(tools.iter().any(|tool| tool.name == known && tool.version.is_some()), "{tools:?}");
+    assert!(tools.iter().any(|tool| tool.name == known && tool.version.get().is_some()), "{tools:?}");
     agree(&tools, &ask(&command), "mcp:reference");
 }
 

@@ -5,14 +5,11 @@
 
 mod everything;
 mod filesystem;
+mod forms;
 mod http;
-mod javascript;
-mod javascript_shapes;
-mod javascript_values;
+mod libraries;
 mod listing;
 mod processes;
-mod python;
-mod python_changes;
-mod python_declarations;
 mod rude;
+mod sources;
 mod support;

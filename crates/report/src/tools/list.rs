@@ -187,7 +187,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::registry::{Registry, Tool, ToolPlace, Unknown};
+    use karat_core::registry::{Known, Registry, Tool, ToolPlace, Unknown};
     use karat_core::source::Position;
     use karat_core::tokenizer::Tokenizer;
     use rstest::rstest;
@@ -210,25 +210,23 @@ mod tests {
     }
 
     fn some_tools() -> ToolList {
-        let unknown = |field, why: &str| Unknown { field, place: place("tools/a.ts", 9), why: why.to_owned() };
+        let unknown = |why: &str| Known::Unknown(Unknown { place: place("tools/a.ts", 9), why: why.to_owned() });
         list([
             Tool {
                 name: "get_weather".to_owned(),
-                description: Some("Fetches the weather.".to_owned()),
-                version: Some("1.2.0".to_owned()),
-                input_schema: Some(json!({"type": "object"})),
-                category: Some("read".to_owned()),
-                status: Some("deprecated".to_owned()),
+                description: Some("Fetches the weather.".to_owned()).into(),
+                version: Some("1.2.0".to_owned()).into(),
+                input_schema: Some(json!({"type": "object"})).into(),
+                category: Some("read".to_owned()).into(),
+                status: Some("deprecated".to_owned()).into(),
                 place: Some(place("packages/agent/source/tools/weather/get-weather.tool.ts", 12)),
                 ..Tool::default()
             },
             Tool {
                 name: "a_tool_with_a_name_that_is_long".to_owned(),
                 place: Some(place("tools/a.ts", 3)),
-                unknown: vec![
-                    unknown(ToolField::Description, "the template has a hole"),
-                    unknown(ToolField::Version, "it is imported from 'package.json', which is not a module"),
-                ],
+                description: unknown("the template has a hole"),
+                version: unknown("it is imported from 'package.json', which is not a module"),
                 ..Tool::default()
             },
         ])
@@ -278,8 +276,8 @@ mod tests {
     fn a_name_is_never_cut_and_nothing_else_is_wider_than_the_screen(#[case] columns: usize) {
         let hostile = Tool {
             name: format!("\u{1b}[31m{}", "名".repeat(10_000)),
-            version: Some("9".repeat(10_000)),
-            status: Some("\n".repeat(200)),
+            version: Some("9".repeat(10_000)).into(),
+            status: Some("\n".repeat(200)).into(),
             place: Some(place(&"x/".repeat(5_000), 1)),
             ..Tool::default()
         };

@@ -179,7 +179,7 @@ async fn a_cost_that_is_not_known_is_not_guessed() {
 #[tokio::test(start_paused = true)]
 async fn the_judge_sees_what_the_plan_says() {
     let schema = json!({"type": "object", "required": ["city"]});
-    let tool = Tool { name: "search".to_owned(), input_schema: Some(schema), ..Tool::default() };
+    let tool = Tool { name: "search".to_owned(), input_schema: Some(schema).into(), ..Tool::default() };
     let mut wants = cases(&["a", "b"]);
     wants[0].expect.tool_args_valid = Some(true);
     wants[1].expect.max_tokens = Some(1);

@@ -3,7 +3,7 @@
 use karat_core::contract::{ContractFinding, SilencedRule, Silencer, check_descriptions};
 use karat_core::lint::Severity;
 use karat_core::overlap::OverlapMap;
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace, Unknown};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
 use karat_core::source::{Finding, Problem};
 
 use super::issue::Issue;
@@ -31,9 +31,9 @@ pub(super) fn check(
         }
     }
     for tool in registry.tools() {
-        for unknown in &tool.unknown {
+        for (field, unknown) in tool.unknowns() {
             if !silencer.takes([tool.name.as_str()], SilencedRule::UNKNOWN) {
-                issues.push(from_unknown(tool, unknown, sources));
+                issues.push(from_unknown(tool, field, unknown, sources));
             }
         }
     }
@@ -72,7 +72,7 @@ fn from_gap(gap: &Gap, sources: &mut Sources) -> Issue {
     }
 }
 
-fn from_unknown(tool: &Tool, unknown: &Unknown, sources: &mut Sources) -> Issue {
+fn from_unknown(tool: &Tool, field: ToolField, unknown: &Unknown, sources: &mut Sources) -> Issue {
     Issue {
         file: unknown.place.source.clone(),
         place: sources.locate(&unknown.place, None),
@@ -81,7 +81,7 @@ fn from_unknown(tool: &Tool, unknown: &Unknown, sources: &mut Sources) -> Issue 
         case_id: None,
         tool: Some(tool.name.clone()),
         pointer: None,
-        message: format!("the {} is not known: {}", unknown.field.name(), unknown.why),
+        message: format!("the {} is not known: {}", field.name(), unknown.why),
         help: Some(unknown_help("nothing is concluded from it")),
     }
 }
@@ -146,7 +146,7 @@ fn from_flag(problem: Problem) -> Issue {
 #[cfg(test)]
 mod tests {
     use karat_core::contract::Silence;
-    use karat_core::registry::ToolField;
+    use karat_core::registry::Known;
     use karat_core::source::Position;
     use karat_testkit::project::TempProject;
 
@@ -175,13 +175,13 @@ mod tests {
     }
 
     fn registry() -> Registry {
-        let unknown = Unknown { field: ToolField::Version, place: at(3, 9), why: "a name".to_owned() };
+        let unknown = Unknown { place: at(3, 9), why: "a name".to_owned() };
         let mut registry = Registry::of([Tool {
             name: "a".to_owned(),
-            description: Some("This tool can't do it".to_owned()),
+            description: Some("This tool can't do it".to_owned()).into(),
             place: Some(at(1, 14)),
             description_place: Some(at(2, 16)),
-            unknown: vec![unknown],
+            version: Known::Unknown(unknown),
             ..Tool::default()
         }]);
         registry.add_gap(Gap { kind: GapKind::Unknown, place: at(5, 1), what: "a loop".to_owned() });

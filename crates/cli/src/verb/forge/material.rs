@@ -212,7 +212,7 @@ fn verify_description(
 
 /// Returns the phrases of the flags, else those of the registry, each once.
 fn triggers(args: &ForgeArgs, tool: &Tool) -> Vec<String> {
-    let phrases = if args.trigger.is_empty() { &tool.trigger_phrases } else { &args.trigger };
+    let phrases = if args.trigger.is_empty() { tool.trigger_phrases() } else { &args.trigger };
     let mut seen = BTreeSet::new();
     let phrases = phrases.iter().map(|phrase| phrase.trim()).filter(|phrase| !phrase.is_empty());
     phrases.filter(|phrase| seen.insert(phrase.to_lowercase())).map(str::to_owned).collect()

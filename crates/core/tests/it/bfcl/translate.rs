@@ -60,7 +60,7 @@ pub(super) fn registry(question: &Value) -> Registry {
             "required": schema["required"],
             "additionalProperties": false,
         });
-        Tool { name: name.clone(), input_schema: Some(input_schema), ..Tool::default() }
+        Tool { name: name.clone(), input_schema: Some(input_schema).into(), ..Tool::default() }
     };
     Registry::of(object(&question["tools"]).iter().map(tool))
 }

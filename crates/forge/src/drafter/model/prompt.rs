@@ -153,12 +153,12 @@ fn tool(brief: &Brief) -> Value {
     told.insert("name".to_owned(), tool.name.as_str().into());
     let description = tool.description.as_deref().unwrap_or_default();
     told.insert("description".to_owned(), shorten(description, LONGEST_DESCRIPTION).into());
-    if let Some(category) = &tool.category {
+    if let Some(category) = tool.category.get() {
         told.insert("category".to_owned(), category.as_str().into());
     }
     told.insert("asksFirst".to_owned(), brief.asks_first().into());
     told.insert("triggerPhrases".to_owned(), json!(brief.triggers));
-    if let Some(schema) = &tool.input_schema {
+    if let Some(schema) = tool.input_schema.get() {
         told.insert("schema".to_owned(), cut(schema, LONGEST_SCHEMA));
     }
     Value::Object(told)

@@ -27,7 +27,7 @@ pub(super) fn seed_tokens(brief: &Brief) -> Value {
     let mut chosen: Vec<usize> = (0..found.len()).collect();
     if found.len() > MOST_TOKENS {
         let tool = &brief.tool;
-        let schema = tool.input_schema.as_ref().map(Value::to_string).unwrap_or_default();
+        let schema = tool.input_schema.get().map(Value::to_string).unwrap_or_default();
         let texts = [tool.name.as_str(), tool.description.as_deref().unwrap_or_default(), &schema];
         let mut known = words(&texts.join(" "));
         known.extend(brief.triggers.iter().flat_map(|phrase| words(phrase)));

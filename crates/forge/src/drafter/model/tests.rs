@@ -107,8 +107,9 @@ fn weather() -> Brief {
         name: "get_weather".to_owned(),
         description: Some(
             "Returns the current weather of a city. Use when somebody asks how it is outside.".to_owned(),
-        ),
-        category: Some("read".to_owned()),
+        )
+        .into(),
+        category: Some("read".to_owned()).into(),
         input_schema: Some(json!({
             "type": "object",
             "properties": {
@@ -116,12 +117,13 @@ fn weather() -> Brief {
                 "units": {"type": "string", "enum": ["metric", "imperial"], "default": "metric"}
             },
             "required": ["city"]
-        })),
+        }))
+        .into(),
         ..Tool::default()
     };
     let other = |name: &str, description: &str| Tool {
         name: name.to_owned(),
-        description: Some(description.to_owned()),
+        description: Some(description.to_owned()).into(),
         ..Tool::default()
     };
     let forecast = other("get_forecast", "Returns the forecast of a city. Use when somebody asks about coming days.");

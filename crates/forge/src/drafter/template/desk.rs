@@ -45,7 +45,7 @@ impl<'b> Desk<'b> {
     /// Returns how people speak of another tool; one that the registry lacks has a name at least.
     pub(super) fn other(&self, name: &str) -> Rc<Speech> {
         match self.brief.registry.tool(name) {
-            Some(tool) => self.speech(tool, &tool.trigger_phrases),
+            Some(tool) => self.speech(tool, tool.trigger_phrases()),
             None => self.speech(&Tool { name: name.to_owned(), ..Tool::default() }, &[]),
         }
     }

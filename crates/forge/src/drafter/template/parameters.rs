@@ -23,7 +23,7 @@ pub(super) struct Argument {
 impl Argument {
     /// Returns one of the arguments that a tool's schema knows values of, if the message says nothing of it yet.
     pub(super) fn of(tool: &Tool, message: &str, turn: usize) -> Option<Self> {
-        let properties = tool.input_schema.as_ref()?.get("properties")?.as_object()?;
+        let properties = tool.input_schema.get()?.get("properties")?.as_object()?;
         let known: Vec<Argument> = properties.iter().filter_map(|(name, schema)| known(name, schema, turn)).collect();
         let open: Vec<Argument> = known.into_iter().filter(|argument| !argument.is_said(properties, message)).collect();
         let place = turn % open.len().max(1);
@@ -87,13 +87,13 @@ fn known(name: &str, schema: &Value, turn: usize) -> Option<Argument> {
 }
 
 fn properties(tool: &Tool) -> Option<&Map<String, Value>> {
-    tool.input_schema.as_ref()?.get("properties")?.as_object()
+    tool.input_schema.get()?.get("properties")?.as_object()
 }
 
 /// Returns the fields that a tool requires and of which a message holds no value. What is a value can only be seen by
 /// its form: a number, a name, or a value that the schema knows.
 pub(super) fn unsaid_fields<'t>(tool: &'t Tool, message: &str) -> Vec<&'t str> {
-    let required = tool.input_schema.as_ref().and_then(|schema| schema.get("required")).and_then(Value::as_array);
+    let required = tool.input_schema.get().and_then(|schema| schema.get("required")).and_then(Value::as_array);
     let small = message.to_lowercase();
     let (mut names, mut numbers) = (0, 0);
     let mut begins = true;
@@ -165,7 +165,7 @@ mod tests {
             },
             "required": ["payment_id", "city", "reason"],
         });
-        Tool { name: "refund".to_owned(), input_schema: Some(schema), ..Tool::default() }
+        Tool { name: "refund".to_owned(), input_schema: Some(schema).into(), ..Tool::default() }
     }
 
     #[rstest]

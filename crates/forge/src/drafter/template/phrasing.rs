@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str, description: &str) -> Tool {
-        Tool { name: name.to_owned(), description: Some(description.to_owned()), ..Tool::default() }
+        Tool { name: name.to_owned(), description: Some(description.to_owned()).into(), ..Tool::default() }
     }
 
     #[rstest]

@@ -124,7 +124,7 @@ fn affirmed(message: &str) -> Vec<&str> {
 
 /// Tells whether a text is one of the values that an argument can have.
 fn is_choice(tool: &Tool, text: &str) -> bool {
-    let properties = tool.input_schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let properties = tool.input_schema.get().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let schemas = properties.into_iter().flat_map(serde_json::Map::values);
     let mut choices = schemas.filter_map(|schema| schema.get("enum")?.as_array()).flatten();
     choices.any(|choice| text_form(choice).to_lowercase() == text.to_lowercase())
@@ -183,7 +183,7 @@ struct ToolWords {
 impl ToolWords {
     fn of(tool: &Tool) -> Self {
         let mut other = similarity::words(&own_sentences(tool.description.as_deref().unwrap_or_default()));
-        let properties = tool.input_schema.as_ref().and_then(|schema| schema.get("properties"));
+        let properties = tool.input_schema.get().and_then(|schema| schema.get("properties"));
         for name in properties.and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys) {
             other.extend(similarity::words(name));
         }
@@ -306,8 +306,8 @@ mod tests {
     fn tool(name: &str) -> Tool {
         Tool {
             name: name.to_owned(),
-            description: Some("Fetches a purchase. For a customer's city, use get_customer instead.".to_owned()),
-            input_schema: Some(json!({"properties": {"state": {"enum": ["shipped", "open"]}}})),
+            description: Some("Fetches a purchase. For a customer's city, use get_customer instead.".to_owned()).into(),
+            input_schema: Some(json!({"properties": {"state": {"enum": ["shipped", "open"]}}})).into(),
             ..Tool::default()
         }
     }

@@ -101,7 +101,7 @@ impl Maker<'_> {
         if calls.count() > 1 {
             return Vec::new();
         }
-        let schema = self.brief.registry.tool(&call.name).and_then(|tool| tool.input_schema.as_ref());
+        let schema = self.brief.registry.tool(&call.name).and_then(|tool| tool.input_schema.get());
         let known = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
         let is_certain = |name: &str, value: &Value| {
             let text = text_form(value);

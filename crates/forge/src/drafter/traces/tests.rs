@@ -27,7 +27,7 @@ impl Drafter for Patterns {
 
 fn tool(name: &str) -> Tool {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}});
-    Tool { name: name.to_owned(), input_schema: Some(schema), ..Tool::default() }
+    Tool { name: name.to_owned(), input_schema: Some(schema).into(), ..Tool::default() }
 }
 
 fn brief(seed: Option<Value>) -> Brief {
@@ -311,7 +311,7 @@ fn patterns_and_traces_together_can_be_approved() {
     let (drafter, _) = reader.finish(Arc::new(TemplateDrafter));
     let said = Some("Fetches the weather of a city. Use when somebody asks how it is outside.".to_owned());
     let mut brief = brief(None);
-    brief.tool.description = said;
+    brief.tool.description = said.into();
     brief.triggers = ["what's the weather", "is it raining", "how cold is it"].map(str::to_owned).to_vec();
     let golden = crate::golden_slots(&brief);
     let made = drafts(&drafter, &brief, &golden, &[], 0);

@@ -1,0 +1,448 @@
+//! Python's annotations, models and signatures → JSON Schema. A type that is not ordinary allows everything.
+
+use serde_json::{Map, Value, json};
+
+use super::evaluate::{Located, Meaning};
+use super::project::{ModuleId, Project};
+use super::syntax::{ClassId, Definition, Expr, FunctionId, Kind, Owner, Parameter, ParameterKind, Statement};
+use super::text::{Docstring, clean_doc};
+
+/// How deep types are followed into each other.
+const MAX_DEPTH: usize = 12;
+
+/// Types of parameters that the library fills in, not the model.
+const INJECTED_TYPES: [&str; 22] = [
+    "Context",
+    "RunContext",
+    "RunContextWrapper",
+    "ToolContext",
+    "ReadonlyContext",
+    "CallbackContext",
+    "InvocationContext",
+    "RunnableConfig",
+    "ToolRuntime",
+    "CallbackManagerForToolRun",
+    "AsyncCallbackManagerForToolRun",
+    "InjectedToolArg",
+    "InjectedToolCallId",
+    "InjectedState",
+    "InjectedStore",
+    "BaseStore",
+    "KernelArguments",
+    "Kernel",
+    "CancellationToken",
+    "Request",
+    "HttpRequest",
+    "Depends",
+];
+
+/// Names of parameters that a library fills in.
+const INJECTED_NAMES: [&str; 4] = ["tool_context", "context_variables", "run_manager", "callbacks"];
+
+/// What a type says: its schema, and the description that stands with it.
+#[derive(Default)]
+struct Typed {
+    schema: Value,
+    description: Option<String>,
+    default: Option<Value>,
+    /// A `Field` that gives no default.
+    is_required: bool,
+    has_field: bool,
+}
+
+impl Project {
+    /// Returns the schema of a function's arguments.
+    pub(crate) fn signature_schema(&self, module: ModuleId, function: FunctionId, takes_context: bool) -> Value {
+        let definition = &self.module(module).functions[function];
+        let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
+        let doc = definition.docstring.as_ref().map(|doc| Docstring::read(&doc.text)).unwrap_or_default();
+        let is_method = definition.class.is_some() && !definition.is_decorated_with("staticmethod");
+        let mut schema = ObjectSchema::default();
+        for (number, parameter) in definition.parameters.iter().enumerate() {
+            let is_receiver = number == 0
+                && (["self", "cls"].contains(&parameter.name.as_str()) || (is_method && parameter.name == "_self"));
+            let is_context = takes_context && number == usize::from(is_method);
+            if parameter.kind != ParameterKind::Plain || is_receiver || is_context {
+                continue;
+            }
+            if self.is_injected(module, scope, parameter) {
+                continue;
+            }
+            let typed = self.parameter_type(module, scope, parameter);
+            let described = typed.description.or_else(|| doc.parameters.get(&parameter.name).cloned());
+            let is_required = parameter.default.is_none() || typed.is_required;
+            schema.add(&parameter.name, typed.schema, described, typed.default, is_required);
+        }
+        schema.finish()
+    }
+
+    fn is_injected(&self, module: ModuleId, scope: usize, parameter: &Parameter) -> bool {
+        if INJECTED_NAMES.contains(&parameter.name.as_str()) {
+            return true;
+        }
+        let mut injected = false;
+        let mut names = |expr: &Expr| {
+            let name = match &expr.kind {
+                Kind::Name(name) | Kind::Member(_, name) => name.as_str(),
+                // `"Context"`
+                Kind::Text(text) => text.split(['[', '.']).next().unwrap_or_default(),
+                _ => return,
+            };
+            injected |= INJECTED_TYPES.contains(&name);
+        };
+        if let Some(annotation) = &parameter.annotation {
+            // Not a class of the project that has the same name.
+            let is_own = matches!(self.meaning(&Located::new(module, scope, annotation)), Meaning::Class(..));
+            if !is_own {
+                annotation_names(annotation, &mut names);
+            }
+        }
+        if let Some(Expr { kind: Kind::Call(call), .. }) = &parameter.default {
+            names(&call.callee);
+        }
+        injected
+    }
+
+    fn parameter_type(&self, module: ModuleId, scope: usize, parameter: &Parameter) -> Typed {
+        let mut typed = match &parameter.annotation {
+            Some(annotation) => self.annotated(&Located::new(module, scope, annotation), 0),
+            None => Typed { schema: json!({}), ..Typed::default() },
+        };
+        if let Some(default) = &parameter.default {
+            self.default(&Located::new(module, scope, default), &mut typed);
+        }
+        typed
+    }
+
+    /// Adds what a default says: a value, or a `Field(…)`.
+    fn default<'p>(&'p self, default: &Located<'p>, typed: &mut Typed) {
+        if is_field(default.expr) {
+            self.field(default, typed);
+        } else if let Some(value) = self.json(default) {
+            typed.default = Some(value);
+        }
+    }
+
+    fn field<'p>(&'p self, field: &Located<'p>, typed: &mut Typed) {
+        let Some(call) = field.call() else { return };
+        typed.has_field = true;
+        if let Some(description) = call.named("description").or_else(|| call.named("desc")) {
+            typed.description = self.text(&field.with(description)).ok().or(typed.description.take());
+        }
+        let default = call.named("default").or_else(|| call.arguments.first());
+        let is_ellipsis = |default: &Expr| matches!(&default.kind, Kind::Other(parts) if parts.is_empty());
+        match default {
+            Some(default) if is_ellipsis(default) => typed.is_required = true,
+            Some(default) => typed.default = self.json(&field.with(default)),
+            None => typed.is_required = call.named("default_factory").is_none(),
+        }
+        for (name, keyword) in [
+            ("ge", "minimum"),
+            ("le", "maximum"),
+            ("gt", "exclusiveMinimum"),
+            ("lt", "exclusiveMaximum"),
+            ("min_length", "minLength"),
+            ("max_length", "maxLength"),
+            ("pattern", "pattern"),
+        ] {
+            let value = call.named(name).and_then(|value| self.json(&field.with(value)));
+            let is_list = typed.schema["type"] == "array";
+            let keyword = match keyword {
+                "minLength" if is_list => "minItems",
+                "maxLength" if is_list => "maxItems",
+                other => other,
+            };
+            if let (Some(value), Value::Object(schema)) = (value, &mut typed.schema)
+                && schema.contains_key("type")
+            {
+                schema.insert(keyword.to_owned(), value);
+            }
+        }
+    }
+
+    fn annotated<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> Typed {
+        if let Kind::Index(base, arguments) = &annotation.expr.kind
+            && base.last_name() == Some("Annotated")
+            && let Kind::List(arguments) = &arguments.kind
+            && let Some((inner, rest)) = arguments.split_first()
+        {
+            let mut typed = self.annotated(&annotation.with(inner), depth + 1);
+            for more in rest {
+                let more = annotation.with(more);
+                if is_field(more.expr) {
+                    self.field(&more, &mut typed);
+                    // The parameter's own default counts.
+                    typed.is_required = false;
+                } else if let Some(call) = more.call() {
+                    if call.callee.last_name() == Some("Doc") {
+                        typed.description = call.arguments.first().and_then(|text| self.text(&more.with(text)).ok());
+                    }
+                } else if let Ok(text) = self.text(&more) {
+                    typed.description = Some(text);
+                }
+            }
+            return typed;
+        }
+        Typed { schema: self.schema_of(annotation, depth), ..Typed::default() }
+    }
+
+    fn schema_of<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> Value {
+        if depth > MAX_DEPTH || !self.step() {
+            return json!({});
+        }
+        let of = |expr: &'p Expr| self.annotated(&annotation.with(expr), depth + 1).schema;
+        match &annotation.expr.kind {
+            Kind::Null => json!({"type": "null"}),
+            // A forward reference is a name in quotes.
+            Kind::Text(text) => self.forward_reference(annotation, text, depth),
+            Kind::Or(left, right) => union(vec![of(left), of(right)]),
+            Kind::Index(base, arguments) => {
+                let arguments: Vec<&'p Expr> = match &arguments.kind {
+                    Kind::List(items) => items.iter().collect(),
+                    _ => vec![arguments],
+                };
+                match (base.last_name().unwrap_or_default(), arguments.as_slice()) {
+                    ("Optional", [only]) => union(vec![of(only), json!({"type": "null"})]),
+                    ("Union", many) => union(many.iter().map(|one| of(one)).collect()),
+                    (
+                        "list" | "List" | "Sequence" | "Iterable" | "Collection" | "set" | "Set" | "frozenset"
+                        | "FrozenSet",
+                        [item],
+                    ) => json!({"type": "array", "items": of(item)}),
+                    ("tuple" | "Tuple", _) => json!({"type": "array"}),
+                    ("dict" | "Dict" | "Mapping" | "MutableMapping" | "defaultdict", [_, value]) => {
+                        let value = of(value);
+                        if value == json!({}) {
+                            json!({"type": "object"})
+                        } else {
+                            json!({"type": "object", "additionalProperties": value})
+                        }
+                    }
+                    ("Literal", values) => {
+                        let values: Option<Vec<Value>> =
+                            values.iter().map(|value| self.json(&annotation.with(value))).collect();
+                        values.map_or_else(|| json!({}), |values| json!({"enum": values}))
+                    }
+                    ("Annotated" | "Required" | "NotRequired" | "Final" | "ClassVar", [only]) => of(only),
+                    _ => json!({}),
+                }
+            }
+            Kind::Name(_) | Kind::Member(..) => match self.meaning(annotation) {
+                Meaning::Foreign(name) => named_type(name.rsplit('.').next().unwrap_or_default()),
+                Meaning::Class(module, class) => self.model_schema_at(module, class, depth + 1),
+                // An alias: `City = Literal["a", "b"]`.
+                Meaning::Expr(alias) if !matches!(alias.expr.kind, Kind::Name(_) | Kind::Member(..)) => {
+                    self.annotated(&alias, depth + 1).schema
+                }
+                _ => json!({}),
+            },
+            _ => json!({}),
+        }
+    }
+
+    fn forward_reference<'p>(&'p self, annotation: &Located<'p>, text: &str, depth: usize) -> Value {
+        match self.exported(annotation.module, text, 0) {
+            Some(Meaning::Class(module, class)) => self.model_schema_at(module, class, depth + 1),
+            _ => named_type(text),
+        }
+    }
+
+    /// Returns the schema of a model: a pydantic model, a data class, a typed dictionary, an enum.
+    pub(crate) fn model_schema(&self, module: ModuleId, class: ClassId) -> Value {
+        self.model_schema_at(module, class, 0)
+    }
+
+    fn model_schema_at(&self, module: ModuleId, class: ClassId, depth: usize) -> Value {
+        if depth > MAX_DEPTH {
+            return json!({});
+        }
+        let definition = &self.module(module).classes[class];
+        let bases: Vec<&str> = definition.bases.iter().filter_map(Expr::last_name).collect();
+        if bases.iter().any(|base| ["Enum", "StrEnum", "IntEnum"].contains(base)) {
+            let members = self.module(module).scopes[definition.scope].statements.iter();
+            let values: Option<Vec<Value>> = members
+                .filter_map(|statement| match statement {
+                    Statement::Assign { name, value: Some(value), .. } if !name.starts_with('_') => {
+                        Some(self.json(&Located::new(module, definition.scope, value)))
+                    }
+                    _ => None,
+                })
+                .collect();
+            return values.filter(|values| !values.is_empty()).map_or(json!({}), |values| json!({"enum": values}));
+        }
+        let is_data = definition.decorators.iter().any(|one| one.last_name() == Some("dataclass"));
+        let is_typed = bases.iter().any(|base| ["TypedDict", "NamedTuple"].contains(base));
+        if !is_data && !is_typed && !self.is_model(module, class, 0) {
+            return json!({});
+        }
+        let mut schema = ObjectSchema::default();
+        self.fields(module, class, &mut schema, depth);
+        let mut schema = schema.finish();
+        if let (Some(doc), Value::Object(members)) = (&definition.docstring, &mut schema) {
+            members.insert("description".to_owned(), Value::String(clean_doc(&doc.text)));
+        }
+        schema
+    }
+
+    fn is_model(&self, module: ModuleId, class: ClassId, depth: usize) -> bool {
+        let definition = &self.module(module).classes[class];
+        let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
+        depth < MAX_DEPTH
+            && definition.bases.iter().any(|base| match self.meaning(&Located::new(module, scope, base)) {
+                Meaning::Foreign(name) => name.ends_with("BaseModel") || name.ends_with("SQLModel"),
+                Meaning::Class(home, base) => self.is_model(home, base, depth + 1),
+                _ => base.last_name().is_some_and(|name| name.ends_with("BaseModel")),
+            })
+    }
+
+    fn fields(&self, module: ModuleId, class: ClassId, schema: &mut ObjectSchema, depth: usize) {
+        if depth > MAX_DEPTH || !self.step() {
+            return;
+        }
+        let definition = &self.module(module).classes[class];
+        let outside = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
+        for base in &definition.bases {
+            if let Meaning::Class(home, base) = self.meaning(&Located::new(module, outside, base)) {
+                self.fields(home, base, schema, depth + 1);
+            }
+        }
+        let is_total = true;
+        for statement in &self.module(module).scopes[definition.scope].statements {
+            let Statement::Assign { name, value, annotation: Some(annotation) } = statement else { continue };
+            let is_constant = matches!(annotation.last_name(), Some("ClassVar" | "PrivateAttr"));
+            if name.starts_with('_') || name == "model_config" || is_constant {
+                continue;
+            }
+            let mut typed = self.annotated(&Located::new(module, definition.scope, annotation), depth + 1);
+            let mut exported = name.clone();
+            if let Some(value) = value {
+                let value = Located::new(module, definition.scope, value);
+                let alias = value.call().filter(|_| is_field(value.expr)).and_then(|call| call.named("alias"));
+                if let Some(alias) = alias.and_then(|alias| self.text(&value.with(alias)).ok()) {
+                    exported = alias;
+                }
+                self.default(&value, &mut typed);
+            }
+            let is_optional = matches!(annotation.last_name(), Some("NotRequired"));
+            let is_required = is_total && !is_optional && (value.is_none() || typed.is_required);
+            schema.add(&exported, typed.schema, typed.description, typed.default, is_required);
+        }
+    }
+
+    /// Returns the methods of a class by name, its own first.
+    pub(crate) fn method(&self, module: ModuleId, class: ClassId, name: &str) -> Option<(ModuleId, FunctionId)> {
+        let definition = &self.module(module).classes[class];
+        debug_assert!(matches!(self.module(module).scopes[definition.scope].owner, Owner::Class(_)));
+        self.module(module).scopes[definition.scope].statements.iter().find_map(|statement| match statement {
+            Statement::Define { name: defined, defined: Definition::Function(id) } if defined == name => {
+                Some((module, *id))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Visits the names of a type: `Annotated[X, Y()]` has `X` and `Y`.
+fn annotation_names(annotation: &Expr, visit: &mut dyn FnMut(&Expr)) {
+    match &annotation.kind {
+        Kind::Index(base, arguments) => {
+            visit(base);
+            // `list[Context]` is no context, `Optional[Context]` is.
+            if matches!(base.last_name(), Some("Annotated" | "Optional" | "Union")) {
+                annotation_names(arguments, visit);
+            }
+        }
+        Kind::List(items) => items.iter().for_each(|item| annotation_names(item, visit)),
+        Kind::Or(left, right) => {
+            annotation_names(left, visit);
+            annotation_names(right, visit);
+        }
+        Kind::Call(call) => visit(&call.callee),
+        _ => visit(annotation),
+    }
+}
+
+fn is_field(expr: &Expr) -> bool {
+    matches!(&expr.kind, Kind::Call(call) if matches!(call.callee.last_name(), Some("Field" | "FieldInfo" | "field")))
+}
+
+fn named_type(name: &str) -> Value {
+    match name {
+        "str" | "Path" | "HttpUrl" | "AnyUrl" | "EmailStr" => json!({"type": "string"}),
+        "int" => json!({"type": "integer"}),
+        "float" => json!({"type": "number"}),
+        "bool" => json!({"type": "boolean"}),
+        "list" | "List" | "set" | "Set" | "tuple" | "Tuple" | "frozenset" | "Sequence" => json!({"type": "array"}),
+        "dict" | "Dict" | "Mapping" => json!({"type": "object"}),
+        "None" | "NoneType" => json!({"type": "null"}),
+        "datetime" => json!({"type": "string", "format": "date-time"}),
+        "date" => json!({"type": "string", "format": "date"}),
+        "UUID" => json!({"type": "string", "format": "uuid"}),
+        _ => json!({}),
+    }
+}
+
+/// Joins the schemas of a union; one that allows everything makes the union do so.
+fn union(members: Vec<Value>) -> Value {
+    let mut flat: Vec<Value> = Vec::new();
+    for member in members {
+        match member.get("anyOf") {
+            Some(Value::Array(inner)) => flat.extend(inner.iter().cloned()),
+            _ => flat.push(member),
+        }
+    }
+    if flat.contains(&json!({})) {
+        return json!({});
+    }
+    let mut unique: Vec<Value> = Vec::new();
+    for member in flat {
+        if !unique.contains(&member) {
+            unique.push(member);
+        }
+    }
+    if unique.len() == 1 { unique.remove(0) } else { json!({"anyOf": unique}) }
+}
+
+/// The schema of an object, property by property.
+#[derive(Default)]
+pub(crate) struct ObjectSchema {
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+}
+
+impl ObjectSchema {
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        schema: Value,
+        description: Option<String>,
+        default: Option<Value>,
+        is_required: bool,
+    ) {
+        let mut members = match schema {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        if let Some(description) = description {
+            members.insert("description".to_owned(), Value::String(description));
+        }
+        if let Some(default) = default {
+            members.insert("default".to_owned(), default);
+        }
+        self.required.retain(|required| required != name);
+        if is_required {
+            self.required.push(Value::String(name.to_owned()));
+        }
+        self.properties.insert(name.to_owned(), Value::Object(members));
+    }
+
+    pub(crate) fn finish(self) -> Value {
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), Value::Object(self.properties));
+        if !self.required.is_empty() {
+            schema.insert("required".to_owned(), Value::Array(self.required));
+        }
+        Value::Object(schema)
+    }
+}

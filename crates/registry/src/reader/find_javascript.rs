@@ -1,0 +1,511 @@
+//! Tools in TypeScript and JavaScript modules: calls that register or make a tool, objects in the usual shapes, and
+//! classes.
+
+use std::collections::HashMap;
+
+use karat_core::registry::{Gap, GapKind, Known};
+use serde_json::json;
+
+use super::evaluate::{Entries, Located, Meaning, Why};
+use super::found::{Draft, FUNCTION_KEYS, Findings, Origin, SCHEMA_KEYS, is_tool_name};
+use super::project::{ModuleId, Project};
+use super::syntax::{Call, ClassId, Definition, Entry, Export, Expr, Kind, Language, ScopeId, Statement};
+
+const NAME_KEYS: [&str; 4] = ["name", "id", "toolName", "tool_name"];
+const DESCRIPTION_KEYS: [&str; 4] = ["description", "toolDescription", "desc", "tool_description"];
+
+/// Keys of an MCP tool's annotations, which stand where a shape may stand.
+const ANNOTATIONS: [&str; 5] = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+
+/// Calls with `tool` in their name that do something else with tools.
+const NOT_MAKERS: [&str; 22] = [
+    "callTool",
+    "executeTool",
+    "runTool",
+    "handleTool",
+    "getTool",
+    "getTools",
+    "listTools",
+    "removeTool",
+    "hasTool",
+    "findTool",
+    "useTool",
+    "invokeTool",
+    "isTool",
+    "handleToolCall",
+    "useTools",
+    "findTools",
+    "loadTools",
+    "filterTools",
+    "ToolMessage",
+    "enableTool",
+    "disableTool",
+    "testTool",
+];
+
+/// Names by which objects refer to definitions that have none of their own: `{ weather: tool({…}) }`.
+pub(crate) type Keys = HashMap<Origin, String>;
+
+impl Project {
+    /// Collects the keys under which calls stand in objects, and the variables that hold them.
+    pub(crate) fn keys(&self) -> Keys {
+        let (mut keys, mut variables) = (Keys::new(), Keys::new());
+        for module in 0..self.modules.len() {
+            for scope in 0..self.module(module).scopes.len() {
+                for statement in &self.module(module).scopes[scope].statements {
+                    self.next_statement();
+                    let (value, variable) = match statement {
+                        Statement::Assign { name, value: Some(value), .. }
+                        | Statement::SetMember { name, value, .. } => (value, Some(name)),
+                        Statement::Return(value) | Statement::Expression(value) => (value, None),
+                        _ => continue,
+                    };
+                    if let (Some(origin), Some(name)) =
+                        (self.call_origin(&Located::new(module, scope, value)), variable)
+                    {
+                        variables.entry(origin).or_insert_with(|| name.clone());
+                    }
+                    self.object_keys(module, scope, value, &mut keys);
+                }
+            }
+            for export in &self.module(module).exports {
+                if let Export::Local { name, value } = export {
+                    self.object_keys(module, 0, value, &mut keys);
+                    if let Some(origin) = self.call_origin(&Located::new(module, 0, value))
+                        && name != "default"
+                    {
+                        variables.entry(origin).or_insert_with(|| name.clone());
+                    }
+                }
+            }
+        }
+        for (origin, name) in variables {
+            keys.entry(origin).or_insert(name);
+        }
+        keys
+    }
+
+    fn object_keys(&self, module: ModuleId, scope: ScopeId, value: &Expr, keys: &mut Keys) {
+        value.walk(&mut |inner| {
+            let Kind::Object(entries) = &inner.kind else { return };
+            for entry in entries {
+                let Entry::Value { key: Expr { kind: Kind::Text(key), .. }, value } = entry else { continue };
+                let is_candidate = matches!(value.kind, Kind::Call(_) | Kind::Name(_) | Kind::Member(..));
+                if !is_candidate {
+                    continue;
+                }
+                if let Some(origin) = self.call_origin(&Located::new(module, scope, value)) {
+                    keys.entry(origin).or_insert_with(|| key.clone());
+                }
+            }
+        });
+    }
+
+    fn call_origin(&self, located: &Located<'_>) -> Option<Origin> {
+        let found = self.resolve(located)?;
+        let call = found.call()?;
+        is_maker(call.callee.last_name()?).then_some((found.module, found.expr.at))
+    }
+
+    pub(crate) fn find_in_javascript(&self, module: ModuleId, keys: &Keys, findings: &mut Findings) {
+        for scope in 0..self.module(module).scopes.len() {
+            for statement in &self.module(module).scopes[scope].statements {
+                self.next_statement();
+                match statement {
+                    Statement::Assign { name, value: Some(value), annotation } => {
+                        let is_object = scope == 0 && matches!(value.kind, Kind::Object(_));
+                        let is_tool =
+                            annotation.as_ref().is_some_and(is_tool_type) || is_object && self.is_tool_file(module);
+                        self.script_expressions(module, scope, value, Some(name), is_tool, keys, findings);
+                    }
+                    Statement::SetMember { value, .. } | Statement::Return(value) | Statement::Expression(value) => {
+                        self.script_expressions(module, scope, value, None, false, keys, findings);
+                    }
+                    Statement::Define { defined: Definition::Class(id), .. } => {
+                        self.script_class(module, *id, findings);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for export in &self.module(module).exports {
+            if let Export::Local { name, value } = export {
+                if let Kind::Class(id) = value.kind {
+                    self.script_class(module, id, findings);
+                }
+                let name = (name != "default").then_some(name.as_str());
+                self.script_expressions(module, 0, value, name, false, keys, findings);
+            }
+        }
+    }
+
+    /// Tells whether a file says that it holds tools: `tools.ts`, `search.tool.ts`, `tools/search.ts`.
+    pub(crate) fn is_tool_file(&self, module: ModuleId) -> bool {
+        let path = &self.module(module).path;
+        let names = path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy().to_lowercase());
+        names.into_iter().any(|name| name.contains("tool"))
+    }
+
+    /// Reports what a registry file exports and only a run would show: it may be tools.
+    pub(crate) fn hidden_tools(&self, module: ModuleId, findings: &mut Findings) {
+        let source = self.module(module);
+        let exported = source.exports.iter().filter_map(|export| match export {
+            Export::Local { value, .. } if source.language == Language::JavaScript => Some(value),
+            _ => None,
+        });
+        let named = source.scopes[0].statements.iter().filter_map(|statement| match statement {
+            Statement::Assign { name, value: Some(value), .. } if source.language == Language::Python => {
+                name.to_lowercase().ends_with("tools").then_some(value)
+            }
+            _ => None,
+        });
+        for value in exported.filter(|_| self.is_tool_file(module)).chain(named) {
+            self.next_statement();
+            let Some(found) = self.resolve(&Located::new(module, 0, value)) else { continue };
+            let Some(call) = found.call() else { continue };
+            if findings.seen.contains(&(found.module, found.expr.at)) || self.zod(&found).is_some() {
+                continue;
+            }
+            let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
+            let what = format!("there may be tools in what '{name}(…)' returns, which shows only at run time");
+            findings.gaps.push((module, Gap { kind: GapKind::Unknown, place: self.place(&found), what }));
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what is known of the place that the expression stands in")]
+    fn script_expressions(
+        &self,
+        module: ModuleId,
+        scope: ScopeId,
+        expr: &Expr,
+        variable: Option<&str>,
+        is_tool_type: bool,
+        keys: &Keys,
+        findings: &mut Findings,
+    ) {
+        let says_tool = variable.is_some_and(|name| name.to_lowercase().contains("tool"));
+        expr.walk(&mut |inner| {
+            let located = Located::new(module, scope, inner);
+            match &inner.kind {
+                Kind::Call(call) => self.script_call(&located, call, variable, keys, findings),
+                Kind::Object(_) => self.script_object(&located, is_tool_type || says_tool, variable, findings),
+                Kind::Class(id) => self.script_class(module, *id, findings),
+                _ => {}
+            }
+        });
+    }
+
+    fn script_call<'p>(
+        &'p self,
+        located: &Located<'p>,
+        call: &'p Call,
+        variable: Option<&str>,
+        keys: &Keys,
+        findings: &mut Findings,
+    ) {
+        let Some(name) = call.callee.last_name() else { return };
+        if !is_maker(name) {
+            return;
+        }
+        let arguments: Vec<Located<'p>> = call.arguments.iter().map(|argument| located.with(argument)).collect();
+        // `registerTool(server, "name", …)` gets the server first.
+        let skipped = usize::from(arguments.len() > 1 && self.is_other(&arguments[0]) && self.is_text(&arguments[1]));
+        let arguments = &arguments[skipped..];
+        let Some(first) = arguments.first() else { return };
+        if self.is_text(first) {
+            self.positional_tool(located, arguments, variable, findings);
+            return;
+        }
+        let objects = arguments.iter().filter_map(|argument| Some((self.resolve(argument)?, self.entries(argument)?)));
+        for (object, entries) in objects {
+            let schema = entries.any(&SCHEMA_KEYS);
+            let is_tool = entries.any(&DESCRIPTION_KEYS).is_some() || schema.is_some();
+            let has_more = schema.is_some() || entries.any(&FUNCTION_KEYS).is_some() || arguments.len() > 1;
+            if !is_tool || !has_more {
+                continue;
+            }
+            // A server or an agent that has tools.
+            if entries.get("tools").is_some() && schema.is_none() {
+                continue;
+            }
+            let origin = (located.module, located.expr.at);
+            let key = keys.get(&origin).cloned().or_else(|| variable.map(str::to_owned));
+            let named = entries.any(&NAME_KEYS).map(|name| self.text(name));
+            let name = match (named, key) {
+                (Some(name), _) => name,
+                (None, Some(key)) => Ok(key),
+                (None, None) if skipped == 0 && is_plain_maker(name) => {
+                    Err(self.why(located, "the tool is registered without a name of its own"))
+                }
+                (None, None) => return,
+            };
+            findings.seen.insert((object.module, object.expr.at));
+            self.described_tool(located, origin, name, &entries, variable, findings);
+            return;
+        }
+    }
+
+    /// `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`
+    fn positional_tool<'p>(
+        &'p self,
+        located: &Located<'p>,
+        arguments: &[Located<'p>],
+        variable: Option<&str>,
+        findings: &mut Findings,
+    ) {
+        let name = self.text(&arguments[0]);
+        if arguments.len() < 2 {
+            return;
+        }
+        let mut rest = arguments[1..].iter().peekable();
+        let mut description = (Known::Absent, None);
+        if let Some(text) = rest.peek().filter(|text| self.is_text(text)) {
+            description = self.description(Some(text));
+            rest.next();
+        }
+        let mut schema = Known::Absent;
+        let mut extras = None;
+        for argument in rest {
+            let Some(entries) = self.entries(argument) else {
+                // `Schema.shape`, a zod type, or a variable from elsewhere; functions are handlers.
+                let is_handler = matches!(self.meaning(argument), Meaning::Function(..));
+                if !is_handler && schema == Known::Absent && !self.is_handler_name(argument) {
+                    schema = self.schema(Some(argument));
+                }
+                continue;
+            };
+            if let Some(object) = self.resolve(argument) {
+                findings.seen.insert((object.module, object.expr.at));
+            }
+            let is_configuration = entries.any(&DESCRIPTION_KEYS).is_some()
+                || entries.any(&["inputSchema", "input_schema", "parameters", "schema", "outputSchema"]).is_some();
+            let is_shape = !entries.list.is_empty() && entries.list.iter().all(|(.., value)| self.zod(value).is_some());
+            let is_annotations =
+                !entries.list.is_empty() && entries.list.iter().all(|(name, ..)| ANNOTATIONS.contains(&name.as_str()));
+            if is_configuration && !is_shape {
+                if let Some(text) = entries.any(&DESCRIPTION_KEYS) {
+                    description = self.description(Some(text));
+                }
+                if let Some(given) = entries.any(&SCHEMA_KEYS) {
+                    schema = self.schema(Some(given));
+                }
+                extras = Some(entries);
+            } else if !is_annotations && schema == Known::Absent {
+                schema = self.schema(Some(argument));
+            }
+        }
+        // Without parameters the handler is all that is left.
+        if schema == Known::Absent {
+            schema = Known::Known(json!({"type": "object", "properties": {}}));
+        }
+        let draft = Draft {
+            origin: (located.module, located.expr.at),
+            place: self.place(located),
+            name,
+            description: description.0,
+            description_place: description.1,
+            schema,
+            symbols: self.symbols(located.module, located.scope, variable),
+        };
+        findings.add(draft, |tool| {
+            if let Some(entries) = &extras {
+                self.extras(entries, tool);
+            }
+        });
+    }
+
+    fn described_tool<'p>(
+        &'p self,
+        located: &Located<'p>,
+        origin: Origin,
+        name: Result<String, Why>,
+        entries: &Entries<'p>,
+        variable: Option<&str>,
+        findings: &mut Findings,
+    ) {
+        let (description, description_place) = self.description(entries.any(&DESCRIPTION_KEYS));
+        let draft = Draft {
+            origin,
+            place: self.place(located),
+            name,
+            description,
+            description_place,
+            schema: self.schema(entries.any(&SCHEMA_KEYS)),
+            symbols: self.symbols(located.module, located.scope, variable),
+        };
+        findings.add(draft, |tool| self.extras(entries, tool));
+    }
+
+    fn script_object<'p>(
+        &'p self,
+        located: &Located<'p>,
+        is_among_tools: bool,
+        variable: Option<&str>,
+        findings: &mut Findings,
+    ) {
+        let origin = (located.module, located.expr.at);
+        if findings.seen.contains(&origin) {
+            return;
+        }
+        let Some(entries) = self.entries(located) else { return };
+        let is_function = entries.get("type").and_then(|kind| self.text(kind).ok()).as_deref() == Some("function");
+        if let Some(inner) = entries.get("function").filter(|_| is_function) {
+            if let (Some(object), Some(inner)) = (self.resolve(inner), self.entries(inner)) {
+                findings.seen.insert((object.module, object.expr.at));
+                if let Some(name) = inner.get("name") {
+                    self.described_tool(located, origin, self.text(name), &inner, variable, findings);
+                }
+            }
+            return;
+        }
+        let Some(name) = entries.any(&["name", "id"]) else { return };
+        let schema = entries.any(&SCHEMA_KEYS[..10]);
+        let has_function = entries.any(&FUNCTION_KEYS).is_some();
+        let described = entries.any(&DESCRIPTION_KEYS).is_some();
+        // A prompt has a list of arguments, a command a list of parameters.
+        let has_list = schema.is_some_and(|schema| self.items(schema).is_some());
+        let is_tool = !has_list
+            && (described && (schema.is_some() || is_among_tools)
+                || schema.is_some() && (has_function || is_among_tools || is_function));
+        let is_other = schema.is_none()
+            && (entries.any(&["tools", "instructions", "command"]).is_some()
+                || !is_among_tools && entries.get("version").is_some());
+        let name = self.text(name);
+        if !is_tool || is_other || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
+            return;
+        }
+        // An object without a name that is known is a tool only where it says so.
+        if name.is_err() && !(schema.is_some() && (has_function || is_among_tools)) {
+            return;
+        }
+        self.described_tool(located, origin, name, &entries, variable, findings);
+    }
+
+    fn script_class(&self, module: ModuleId, id: ClassId, findings: &mut Findings) {
+        let class = &self.module(module).classes[id];
+        let extends_tool = class.bases.iter().any(|base| base.last_name().is_some_and(|name| name.contains("Tool")));
+        let super_object = self.super_object(module, id);
+        let field = |keys: &[&str]| -> Option<Result<Located<'_>, Why>> {
+            if let Some(value) = super_object.as_ref().and_then(|object| self.entries(object)?.any(keys).cloned()) {
+                return Some(Ok(value));
+            }
+            keys.iter().find_map(|key| match self.attribute(module, id, key, 0)? {
+                Meaning::Expr(value) => Some(Ok(value)),
+                Meaning::Unknown(why) => Some(Err(why)),
+                _ => None,
+            })
+        };
+        let (Some(name), description) = (field(&["name", "toolName"]), field(&DESCRIPTION_KEYS)) else { return };
+        let schema = field(&SCHEMA_KEYS[..10]);
+        let is_tool =
+            extends_tool && (description.is_some() || schema.is_some()) || description.is_some() && schema.is_some();
+        let name = name.and_then(|name| self.text(&name));
+        if !is_tool || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
+            return;
+        }
+        let known = |value: Option<Result<Located<'_>, Why>>| match value {
+            Some(Ok(value)) => self.schema(Some(&value)),
+            Some(Err(why)) => Known::Unknown(why.into()),
+            None => Known::Absent,
+        };
+        let (description, description_place) = match description {
+            Some(Ok(text)) => self.description(Some(&text)),
+            Some(Err(why)) => (Known::Unknown(why.into()), None),
+            None => (Known::Absent, None),
+        };
+        let draft = Draft {
+            origin: (module, class.at),
+            place: self.module(module).place(class.at),
+            name,
+            description,
+            description_place,
+            schema: known(schema),
+            symbols: self.symbols(module, class.scope, Some(&class.name)),
+        };
+        findings.add(draft, |_| ());
+    }
+
+    /// Returns the object that a constructor gives its base class: `super({ name: … })`.
+    fn super_object(&self, module: ModuleId, id: ClassId) -> Option<Located<'_>> {
+        let (home, constructor) = self.method(module, id, "constructor")?;
+        let scope = self.module(home).functions[constructor].scope;
+        self.module(home).scopes[scope].statements.iter().find_map(|statement| match statement {
+            Statement::Expression(expr) => match &expr.kind {
+                Kind::Call(call) if matches!(&call.callee.kind, Kind::Name(name) if name == "super") => {
+                    let object = call.arguments.iter().find(|argument| matches!(argument.kind, Kind::Object(_)))?;
+                    Some(Located::new(home, scope, object))
+                }
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// Tells whether an expression is a text, known or not: a literal, a template, or a constant.
+    fn is_text(&self, located: &Located<'_>) -> bool {
+        self.text(located).is_ok()
+            || matches!(located.expr.kind, Kind::Template(_))
+            || self.resolve(located).is_some_and(|found| matches!(found.expr.kind, Kind::Template(_) | Kind::Add(..)))
+    }
+
+    /// Tells whether an expression is neither a text nor an object nor a function: a server.
+    fn is_other(&self, located: &Located<'_>) -> bool {
+        !self.is_text(located)
+            && self.entries(located).is_none()
+            && !matches!(self.meaning(located), Meaning::Function(..))
+    }
+
+    /// Tells whether a variable that is not known is a handler rather than a schema, by its name.
+    fn is_handler_name(&self, located: &Located<'_>) -> bool {
+        let name = located.expr.last_name().unwrap_or_default().to_lowercase();
+        ["handler", "callback", "handle", "execute", "fn", "run"].iter().any(|word| name.contains(word))
+            || matches!(&located.expr.kind, Kind::Call(_)) && self.zod(located).is_none() && !name.contains("schema")
+    }
+}
+
+fn is_tool_type(annotation: &Expr) -> bool {
+    match &annotation.kind {
+        Kind::List(items) => items.iter().any(is_tool_type),
+        Kind::Name(name) => {
+            name.ends_with("Tool")
+                || name.ends_with("ToolDefinition")
+                || name.ends_with("ToolConfig")
+                || name == "FunctionDeclaration"
+                || name.ends_with("ChatCompletionTool")
+        }
+        _ => false,
+    }
+}
+
+/// Tells whether a call makes or registers a tool, by its name.
+fn is_maker(name: &str) -> bool {
+    let is_plain = name == "tool" || name == "Tool" || name == "asTool";
+    let holds_tool = name.contains("Tool") || name.ends_with("tool") || name.starts_with("tool");
+    let is_other = NOT_MAKERS.contains(&name)
+        || [
+            "Toolbar",
+            "toolbar",
+            "Tooltip",
+            "tooltip",
+            "Toolkit",
+            "ToolCall",
+            "ToolResult",
+            "ToolError",
+            "ToolInput",
+            "ToolOutput",
+            "ToolUse",
+            "Registry",
+            "Manager",
+            "Toolset",
+            "ToolName",
+            "Tools",
+        ]
+        .iter()
+        .any(|word| name.contains(word) && name != "registerTools");
+    is_plain || (holds_tool && !is_other)
+}
+
+/// Tells whether a call of this name is known to make a tool and nothing else.
+fn is_plain_maker(name: &str) -> bool {
+    ["tool", "defineTool", "createTool", "addTool", "registerTool"].contains(&name)
+}

@@ -1,0 +1,162 @@
+//! A JSON Schema that is written down as an object, and the other forms of a tool's parameters.
+
+use serde_json::{Map, Value, json};
+
+use super::evaluate::{Located, Meaning, Why};
+use super::project::Project;
+use super::syntax::Kind;
+use crate::field_map::field_map_schema;
+
+const MAX_DEPTH: usize = 40;
+
+/// Calls that make a JSON Schema of their first argument.
+const CONVERTERS: [&str; 10] = [
+    "zodToJsonSchema",
+    "toJSONSchema",
+    "toJsonSchema",
+    "jsonSchema",
+    "zodSchema",
+    "zodToJson",
+    "convertToJsonSchema",
+    "zodToMcpJsonSchema",
+    "toMcpSchema",
+    "getJsonSchema",
+];
+
+impl Project {
+    /// Returns the schema of a tool's arguments, in whatever form it is given.
+    pub(crate) fn parameters<'p>(&'p self, located: &Located<'p>) -> Result<Value, Why> {
+        self.parameters_at(located, 0)
+    }
+
+    fn parameters_at<'p>(&'p self, located: &Located<'p>, depth: usize) -> Result<Value, Why> {
+        let unknown = || self.why(located, "the schema is made at run time");
+        if depth > 8 {
+            return Err(unknown());
+        }
+        // `Schema.shape` resolves to nothing: the type has it.
+        if matches!(&located.expr.kind, Kind::Member(_, name) if name == "shape")
+            && let Some(shape) = self.shape(located)
+        {
+            return if shape.is_open { Err(unknown()) } else { Ok(shape.into_schema()) };
+        }
+        let found = match self.meaning(located) {
+            Meaning::Expr(found) => found,
+            Meaning::Class(module, class) => {
+                let schema = self.model_schema(module, class);
+                return if schema == json!({}) { Err(unknown()) } else { Ok(schema) };
+            }
+            Meaning::Unknown(why) => return Err(why),
+            _ => return Err(unknown()),
+        };
+        if let Some(found) = self.zod(&found) {
+            let is_known = !found.is_open && found.schema["type"] == "object" || found.schema.get("anyOf").is_some();
+            return if is_known { Ok(found.into_schema()) } else { Err(unknown()) };
+        }
+        if let Some(call) = found.call() {
+            let name = call.callee.last_name().unwrap_or_default();
+            // `Model.model_json_schema()`
+            if let (Kind::Member(object, _), "model_json_schema" | "schema" | "json_schema" | "model_validate") =
+                (&call.callee.kind, name)
+            {
+                return self.parameters_at(&found.with(object), depth + 1);
+            }
+            return match call.arguments.first() {
+                Some(first) if CONVERTERS.contains(&name) => self.parameters_at(&found.with(first), depth + 1),
+                _ => Err(unknown()),
+            };
+        }
+        let Some(entries) = self.entries(&found) else { return Err(unknown()) };
+        // Strands and Bedrock: `{"json": {…}}`.
+        if let ([(name, _, inner)], false) = (entries.list.as_slice(), entries.is_open)
+            && name == "json"
+        {
+            return self.parameters_at(inner, depth + 1);
+        }
+        let kind = entries.get("type").and_then(|kind| self.text(kind).ok());
+        let is_schema = kind.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("object"))
+            || entries.get("properties").is_some_and(|properties| self.entries(properties).is_some())
+            || ["$schema", "$ref", "oneOf", "anyOf", "allOf"].iter().any(|name| entries.get(name).is_some())
+            // `type: Type.OBJECT`
+            || entries.get("type").is_some_and(|kind| kind.expr.last_name() == Some("OBJECT"));
+        if is_schema {
+            return self.schema_literal(&found, 0).ok_or_else(unknown);
+        }
+        if entries.list.is_empty() && !entries.is_open {
+            return Ok(json!({"type": "object", "properties": {}}));
+        }
+        if entries.list.iter().any(|(.., value)| self.zod(value).is_some()) {
+            let shape = self.shape(&found).filter(|shape| !shape.is_open);
+            return shape.map(super::zod::Type::into_schema).ok_or_else(unknown);
+        }
+        self.json(&found).as_ref().and_then(field_map_schema).ok_or_else(unknown)
+    }
+
+    /// Reads a JSON Schema: what is not known of it is left out, which allows more. None where the names of properties
+    /// are not known.
+    fn schema_literal<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Value> {
+        if depth > MAX_DEPTH {
+            return Some(json!({}));
+        }
+        let entries = self.entries(located)?;
+        let mut schema = Map::new();
+        for (name, _, value) in &entries.list {
+            match name.as_str() {
+                "properties" | "$defs" | "definitions" | "patternProperties" => {
+                    let inner = self.entries(value)?;
+                    if inner.is_open {
+                        return None;
+                    }
+                    let mut properties = Map::new();
+                    for (name, _, property) in &inner.list {
+                        let property = self.subschema(property, depth);
+                        properties.insert(name.clone(), property);
+                    }
+                    schema.insert(name.clone(), Value::Object(properties));
+                }
+                "items" | "additionalProperties" | "not" | "if" | "then" | "else" => {
+                    let inner = match self.json(value) {
+                        Some(known @ (Value::Bool(_) | Value::Array(_))) => known,
+                        _ => self.subschema(value, depth),
+                    };
+                    schema.insert(name.clone(), inner);
+                }
+                "anyOf" | "oneOf" | "allOf" => {
+                    let inner = self.items(value).unwrap_or_default();
+                    let inner: Vec<Value> = inner.iter().map(|one| self.subschema(one, depth)).collect();
+                    if !inner.is_empty() {
+                        schema.insert(name.clone(), Value::Array(inner));
+                    }
+                }
+                "type" => {
+                    // Gemini writes types in capitals: `Type.STRING`, `"STRING"`.
+                    let kind = self.json(value).or_else(|| value.expr.last_name().map(|name| json!(name)));
+                    let lower = |kind: Value| match kind {
+                        Value::String(kind) if kind.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+                            json!(kind.to_lowercase())
+                        }
+                        other => other,
+                    };
+                    if let Some(kind) = kind {
+                        schema.insert(name.clone(), lower(kind));
+                    }
+                }
+                _ => {
+                    if let Some(value) = self.json(value) {
+                        schema.insert(name.clone(), value);
+                    }
+                }
+            }
+        }
+        // A spread that is not known may hold properties.
+        let is_open_object = entries.is_open && depth == 0 && !schema.contains_key("properties");
+        (!is_open_object).then_some(Value::Object(schema))
+    }
+
+    fn subschema<'p>(&'p self, located: &Located<'p>, depth: usize) -> Value {
+        if let Some(found) = self.zod(located) {
+            return found.into_schema();
+        }
+        self.schema_literal(located, depth + 1).unwrap_or_else(|| json!({}))
+    }
+}

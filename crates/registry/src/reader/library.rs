@@ -1,0 +1,120 @@
+//! Which library makes a tool of something, by its imports: libraries differ in what they make of a docstring.
+
+use super::evaluate::{Located, Meaning};
+use super::project::Project;
+use super::syntax::{Expr, Kind, Owner, Statement};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Library {
+    FastMcp,
+    OpenAiAgents,
+    PydanticAi,
+    Smolagents,
+    Strands,
+    Anthropic,
+    CrewAi,
+    Other,
+}
+
+/// The first part of a package's name. An import of the longest that fits decides.
+const PACKAGES: [(&str, Library); 9] = [
+    ("fastmcp", Library::FastMcp),
+    ("agents", Library::OpenAiAgents),
+    ("livekit", Library::OpenAiAgents),
+    ("pydantic_ai", Library::PydanticAi),
+    ("smolagents", Library::Smolagents),
+    ("strands", Library::Strands),
+    ("anthropic", Library::Anthropic),
+    ("crewai", Library::CrewAi),
+    ("crewai_tools", Library::CrewAi),
+];
+
+impl Library {
+    /// Tells whether the description ends where the first section of the docstring begins.
+    pub(crate) fn cuts_sections(self) -> bool {
+        match self {
+            Self::FastMcp
+            | Self::OpenAiAgents
+            | Self::PydanticAi
+            | Self::Smolagents
+            | Self::Strands
+            | Self::Anthropic => true,
+            Self::CrewAi | Self::Other => false,
+        }
+    }
+
+    /// Tells whether a single text in the decorator is the name, even with spaces.
+    pub(crate) fn first_text_is_name(self) -> bool {
+        self == Self::CrewAi
+    }
+
+    fn of(dotted: &str) -> Option<Self> {
+        let package = dotted.split('.').next().unwrap_or(dotted);
+        PACKAGES.iter().find(|(known, _)| *known == package).map(|(_, library)| *library)
+    }
+}
+
+impl Project {
+    /// Returns the library of a decorator or call.
+    pub(crate) fn library<'p>(&'p self, located: &Located<'p>) -> Library {
+        let callee = match &located.expr.kind {
+            Kind::Call(call) => located.with(&call.callee),
+            _ => located.clone(),
+        };
+        let dotted = self.origin(&callee, 0);
+        if let Some(dotted) = dotted {
+            return Library::of(&dotted).unwrap_or(Library::Other);
+        }
+        // What it is does not show: the module's imports are the best hint.
+        let mut imports =
+            self.module(callee.module).scopes[0].statements.iter().filter_map(|statement| match statement {
+                Statement::Import(import) => Library::of(&import.from),
+                _ => None,
+            });
+        imports.next_back().unwrap_or(Library::Other)
+    }
+
+    /// Returns the dotted name of what something was made by: `agents.function_tool`, `fastmcp.FastMCP.tool`.
+    fn origin<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<String> {
+        if depth > 8 {
+            return None;
+        }
+        if let Kind::Member(object, name) = &located.expr.kind {
+            let object = self.origin(&located.with(object), depth + 1)?;
+            return Some(format!("{object}.{name}"));
+        }
+        match self.meaning(located) {
+            Meaning::Foreign(dotted) => dotted.contains('.').then_some(dotted),
+            Meaning::Expr(found) => match &found.expr.kind {
+                Kind::Call(call) => self.origin(&found.with(&call.callee), depth + 1),
+                _ => None,
+            },
+            Meaning::Class(module, class) => {
+                let definition = &self.module(module).classes[class];
+                let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
+                definition.bases.iter().find_map(|base| self.origin(&Located::new(module, scope, base), depth + 1))
+            }
+            // A parameter may say its type: `def register(mcp: FastMCP)`.
+            Meaning::Unknown(_) => self.parameter_annotation(located).and_then(|found| self.origin(&found, depth + 1)),
+            _ => None,
+        }
+    }
+
+    fn parameter_annotation<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+        let Kind::Name(name) = &located.expr.kind else { return None };
+        let module = self.module(located.module);
+        let mut scope = Some(located.scope);
+        while let Some(id) = scope {
+            if let Owner::Function(function) = module.scopes[id].owner {
+                let parameter = module.functions[function].parameters.iter().find(|one| one.name == *name);
+                if let Some(parameter) = parameter {
+                    let outside = module.scopes[id].parent.unwrap_or(0);
+                    let annotation: Option<&Expr> = parameter.annotation.as_ref();
+                    return annotation.map(|annotation| Located::new(located.module, outside, annotation));
+                }
+            }
+            scope = module.scopes[id].parent;
+        }
+        None
+    }
+}

@@ -1,0 +1,342 @@
+//! What karat keeps of a source file, in one form for Python, TypeScript and JavaScript: scopes with their statements,
+//! functions, classes, and the expressions that can define a tool.
+
+use std::path::PathBuf;
+
+use karat_core::registry::ToolPlace;
+use karat_core::source::Position;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Python,
+    JavaScript,
+}
+
+/// Index of a scope within its module; 0 is the module's own.
+pub(crate) type ScopeId = usize;
+pub(crate) type FunctionId = usize;
+pub(crate) type ClassId = usize;
+
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) path: PathBuf,
+    /// The path as a person names it.
+    pub(crate) shown: String,
+    pub(crate) language: Language,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) classes: Vec<Class>,
+    pub(crate) exports: Vec<Export>,
+    pub(crate) text: String,
+    pub(crate) line_starts: Vec<u32>,
+}
+
+impl Module {
+    pub(crate) fn new(path: PathBuf, shown: String, language: Language, text: String) -> Self {
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| offset(at + 1))).collect();
+        Self {
+            path,
+            shown,
+            language,
+            scopes: vec![Scope::new(None, Owner::Module)],
+            functions: Vec::new(),
+            classes: Vec::new(),
+            exports: Vec::new(),
+            text,
+            line_starts,
+        }
+    }
+
+    pub(crate) fn open_scope(&mut self, parent: ScopeId, owner: Owner) -> ScopeId {
+        self.scopes.push(Scope::new(Some(parent), owner));
+        self.scopes.len() - 1
+    }
+
+    /// Returns the function whose body a scope is in.
+    pub(crate) fn enclosing_function(&self, scope: ScopeId) -> Option<FunctionId> {
+        match self.scopes[scope].owner {
+            Owner::Function(id) => Some(id),
+            Owner::Block => self.enclosing_function(self.scopes[scope].parent?),
+            Owner::Module | Owner::Class(_) => None,
+        }
+    }
+
+    /// Returns what a function returns, with the scope of each `return`.
+    pub(crate) fn returns(&self, function: FunctionId) -> Vec<(ScopeId, &Expr)> {
+        let scopes = (0..self.scopes.len()).filter(|scope| self.enclosing_function(*scope) == Some(function));
+        scopes
+            .flat_map(|scope| self.scopes[scope].statements.iter().map(move |statement| (scope, statement)))
+            .filter_map(|(scope, statement)| match statement {
+                Statement::Return(value) => Some((scope, value)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn place(&self, at: u32) -> ToolPlace {
+        let line = self.line_starts.partition_point(|start| *start <= at).saturating_sub(1);
+        let start = self.line_starts.get(line).copied().unwrap_or_default() as usize;
+        let column = self.text.get(start..at as usize).map_or(0, |before| before.chars().count()) + 1;
+        ToolPlace { source: self.shown.clone(), position: Some(Position { line: line + 1, column }) }
+    }
+}
+
+pub(crate) fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[derive(Debug)]
+pub(crate) struct Scope {
+    pub(crate) parent: Option<ScopeId>,
+    pub(crate) owner: Owner,
+    /// In source order.
+    pub(crate) statements: Vec<Statement>,
+}
+
+impl Scope {
+    pub(crate) fn new(parent: Option<ScopeId>, owner: Owner) -> Self {
+        Self { parent, owner, statements: Vec::new() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Module,
+    Function(FunctionId),
+    Class(ClassId),
+    /// Braces in JavaScript. Python has none: its conditions and loops belong to what they stand in.
+    Block,
+}
+
+#[derive(Debug)]
+pub(crate) enum Statement {
+    /// `name = value`, `name: annotation = value`, `const name = value`, a class's field.
+    Assign {
+        name: String,
+        value: Option<Expr>,
+        annotation: Option<Expr>,
+    },
+    /// A name that gets a value that cannot be read: a loop's, a destructured one, one that is changed.
+    Rebind {
+        name: String,
+    },
+    /// `self.name = value`, `module.exports.name = value`.
+    SetMember {
+        object: Expr,
+        name: String,
+        value: Expr,
+    },
+    Define {
+        name: String,
+        defined: Definition,
+    },
+    Import(Import),
+    Return(Expr),
+    Expression(Expr),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Definition {
+    Function(FunctionId),
+    Class(ClassId),
+}
+
+/// One name that an import binds; `import a.b` binds `a`, and a bare `import './x'` binds nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Import {
+    pub(crate) local: Option<String>,
+    /// Number of leading dots in Python; 0 elsewhere.
+    pub(crate) level: u32,
+    /// The module's dotted name, or the specifier.
+    pub(crate) from: String,
+    pub(crate) what: Imported,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Imported {
+    /// The module itself.
+    Module,
+    Name(String),
+    /// `from a import *`
+    All,
+}
+
+/// A name that a JavaScript module exports.
+#[derive(Debug)]
+pub(crate) enum Export {
+    Local { name: String, value: Expr },
+    From { name: String, imported: Imported, specifier: String },
+    All { specifier: String },
+}
+
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) at: u32,
+    /// The scope of its body; its parent is where the function is defined.
+    pub(crate) scope: ScopeId,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) docstring: Option<Text>,
+    pub(crate) decorators: Vec<Expr>,
+    pub(crate) class: Option<ClassId>,
+}
+
+impl Function {
+    pub(crate) fn is_decorated_with(&self, name: &str) -> bool {
+        self.decorators.iter().any(|decorator| decorator.last_name() == Some(name))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) kind: ParameterKind,
+    pub(crate) annotation: Option<Expr>,
+    pub(crate) default: Option<Expr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParameterKind {
+    Plain,
+    /// `*args`, `**kwargs`, `...rest`.
+    Rest,
+    /// `{a, b}`
+    Destructured,
+}
+
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) name: String,
+    pub(crate) at: u32,
+    pub(crate) bases: Vec<Expr>,
+    pub(crate) decorators: Vec<Expr>,
+    /// The scope of its body.
+    pub(crate) scope: ScopeId,
+    pub(crate) docstring: Option<Text>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Text {
+    pub(crate) at: u32,
+    pub(crate) text: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Expr {
+    pub(crate) at: u32,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    Text(String),
+    /// Texts and values that are joined: an f-string or a template.
+    Template(Vec<Expr>),
+    /// A list, tuple, set or array.
+    List(Vec<Expr>),
+    Object(Vec<Entry>),
+    /// Within a list, an object or arguments.
+    Spread(Box<Expr>),
+    Name(String),
+    Member(Box<Expr>, String),
+    Index(Box<Expr>, Box<Expr>),
+    Add(Box<Expr>, Box<Expr>),
+    /// `a | b`, `a || b`, `a ?? b`, `a or b`.
+    Or(Box<Expr>, Box<Expr>),
+    /// Either of the two, by a condition.
+    Either(Box<Expr>, Box<Expr>),
+    Call(Box<Call>),
+    Function(FunctionId),
+    Class(ClassId),
+    /// Anything else, with what it contains.
+    Other(Vec<Expr>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Value { key: Expr, value: Expr },
+    Spread(Expr),
+}
+
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) callee: Expr,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) named: Vec<(String, Expr)>,
+}
+
+impl Call {
+    pub(crate) fn named(&self, name: &str) -> Option<&Expr> {
+        self.named.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+impl Expr {
+    pub(crate) fn new(at: u32, kind: Kind) -> Self {
+        Self { at, kind }
+    }
+
+    /// Returns the last part of a name: `tool` for `tool`, `mcp.tool`, `mcp.tool()`.
+    pub(crate) fn last_name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Name(name) | Kind::Member(_, name) => Some(name),
+            Kind::Call(call) => call.callee.last_name(),
+            Kind::Index(object, _) => object.last_name(),
+            _ => None,
+        }
+    }
+
+    /// Returns a name with its dots, such as `mcp.tool`.
+    pub(crate) fn dotted(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Name(name) => Some(name.clone()),
+            Kind::Member(object, name) => Some(format!("{}.{name}", object.dotted()?)),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` for this expression and everything within it, outermost first. Bodies of functions and classes have
+    /// scopes of their own and are not part of it.
+    pub(crate) fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        visit(self);
+        match &self.kind {
+            Kind::Template(parts) | Kind::List(parts) | Kind::Other(parts) => {
+                for part in parts {
+                    part.walk(visit);
+                }
+            }
+            Kind::Object(entries) => {
+                for entry in entries {
+                    match entry {
+                        Entry::Value { key, value } => {
+                            key.walk(visit);
+                            value.walk(visit);
+                        }
+                        Entry::Spread(value) => value.walk(visit),
+                    }
+                }
+            }
+            Kind::Spread(inner) | Kind::Member(inner, _) => inner.walk(visit),
+            Kind::Index(left, right) | Kind::Add(left, right) | Kind::Or(left, right) | Kind::Either(left, right) => {
+                left.walk(visit);
+                right.walk(visit);
+            }
+            Kind::Call(call) => {
+                call.callee.walk(visit);
+                for argument in call.arguments.iter().chain(call.named.iter().map(|(_, value)| value)) {
+                    argument.walk(visit);
+                }
+            }
+            Kind::Null
+            | Kind::Bool(_)
+            | Kind::Number(_)
+            | Kind::Text(_)
+            | Kind::Name(_)
+            | Kind::Function(_)
+            | Kind::Class(_) => {}
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The forms in which libraries let people define tools, each as its users write it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use karat_core::registry::Registry;
+use karat_registry::read_path;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/forms")
+}
+
+/// Returns what is known of each tool: the description with white space folded, parameters and the required ones.
+fn facts(registry: &Registry) -> BTreeMap<String, Value> {
+    let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let facts = registry.tools().iter().map(|tool| {
+        let unknown: Vec<String> = tool.unknowns().map(|(field, why)| format!("{field:?}: {}", why.why)).collect();
+        assert!(unknown.is_empty(), "{}: {unknown:?}", tool.name);
+        let schema = tool.input_schema.get().cloned().unwrap_or_default();
+        let parameters: Vec<&String> =
+            schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+        let fact = json!({
+            "description": tool.description.as_deref().map(fold),
+            "parameters": parameters,
+            "required": schema["required"].as_array().cloned().unwrap_or_default(),
+        });
+        (tool.name.clone(), fact)
+    });
+    facts.collect()
+}
+
+#[rstest]
+#[case("mcp_quickstart.py")]
+#[case("mcp_quickstart_ts.ts")]
+#[case("mcp_lowlevel.py")]
+#[case("mcp_lowlevel_ts.ts")]
+#[case("fastmcp_app.py")]
+#[case("langchain_tools.py")]
+#[case("openai_agents.py")]
+#[case("pydantic_ai_tools.py")]
+#[case("smolagents_tools.py")]
+#[case("strands_tools.py")]
+#[case("plain_functions.py")]
+#[case("semantic_kernel.py")]
+#[case("own_classes.py")]
+#[case("ai_sdk.ts")]
+#[case("wrappers.ts")]
+fn reads_every_tool(#[case] file: &str) {
+    let path = folder().join(file);
+    let expected = std::fs::read_to_string(path.with_extension("json")).unwrap();
+    let expected: BTreeMap<String, Value> = serde_json::from_str(&expected).unwrap();
+    let registry = read_path(&path, &folder()).unwrap();
+    let found = facts(&registry);
+    for (name, fact) in &expected {
+        assert_eq!(found.get(name), Some(fact), "{name}: {:?}", registry.gaps());
+    }
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+}
+
+#[test]
+fn reads_a_folder() {
+    let start = Instant::now();
+    let registry = read_path(&folder(), &folder()).unwrap();
+    assert!(registry.tools().len() > 50, "{}", registry.tools().len());
+    // A debug build is given more than the 100 ms that a release build may take.
+    assert!(start.elapsed().as_millis() < 1_000, "{:?}", start.elapsed());
+}
+
+#[test]
+fn says_what_is_made_at_run_time() {
+    let registry = read_path(&folder().join("wrappers.ts"), &folder()).unwrap();
+    let gaps: Vec<String> = registry.gaps().iter().map(|gap| format!("{}: {}", gap.place, gap.what)).collect();
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert!(gaps[0].starts_with("wrappers.ts:16:") && gaps[0].contains("the name of a tool is not known"), "{gaps:?}");
+}

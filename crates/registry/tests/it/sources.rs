@@ -1,0 +1,279 @@
+//! Reading sources: what is followed, what is unknown, and what broken or hostile files do.
+
+use std::process::Command;
+
+use karat_core::registry::{Registry, ToolField};
+use karat_registry::{RegistryError, read_path};
+use rstest::rstest;
+use serde_json::json;
+use tempfile::TempDir;
+
+fn project(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn read(folder: &TempDir, path: &str) -> Registry {
+    read_path(&folder.path().join(path), folder.path()).unwrap()
+}
+
+/// Reads the first of some files.
+fn module(files: &[(&str, &str)]) -> Registry {
+    read(&project(files), files[0].0)
+}
+
+fn description<'r>(registry: &'r Registry, name: &str) -> Option<&'r str> {
+    registry.tool(name).unwrap_or_else(|| panic!("{name} of {:?}", registry.names())).description.as_deref()
+}
+
+fn gaps(registry: &Registry) -> Vec<String> {
+    registry.gaps().iter().map(|gap| format!("{:?} {} {}", gap.kind, gap.place, gap.what)).collect()
+}
+
+#[test]
+fn executes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let trap = folder.path().join("executed");
+    let text = format!(
+        "import pathlib\npathlib.Path({0:?}).touch()\n@tool\ndef f(x: int = pathlib.Path({0:?}).touch()):\n    '''D'''\n\
+         TOOLS = [{{'name': 'g', 'description': open({0:?}, 'w').name, 'input_schema': {{}}}}]\n",
+        trap.display().to_string()
+    );
+    std::fs::write(folder.path().join("m.py"), &text).unwrap();
+    let registry = read(&folder, "m.py");
+    assert_eq!(registry.names(), ["f", "g"]);
+    assert!(registry.tool("g").unwrap().unknown(ToolField::Description).is_some());
+    assert!(!trap.exists());
+    // The trap is a trap.
+    Command::new("python3").args(["-B", "m.py"]).current_dir(folder.path()).output().unwrap();
+    assert!(trap.exists());
+}
+
+#[rstest]
+#[case::concatenation("'It ' + \"works\"", Ok("It works"))]
+#[case::constant("ONCE", Ok("once"))]
+#[case::f_string("f'{ONCE} and {NUMBER}'", Ok("once and 4"))]
+#[case::dedent("textwrap.dedent('''\n    a\n      b''').strip()", Ok("a\n  b"))]
+#[case::join("' '.join(['a', ONCE])", Ok("a once"))]
+#[case::imported("texts.HELP", Ok("Help"))]
+#[case::returned("made()", Ok("made once"))]
+#[case::with_argument("greeting('you')", Ok("Hello you"))]
+#[case::format("'a {}'.format(1)", Err("is called at run time"))]
+#[case::environment("os.environ['X']", Err("at run time"))]
+#[case::twice("TWICE", Err("'TWICE' gets several values"))]
+#[case::changed("CHANGED", Err("'CHANGED' gets several values"))]
+#[case::ternary("'a' if X else 'b'", Err("it depends on a condition"))]
+#[case::itself("LOOP", Err("several values"))]
+fn evaluates_python(#[case] expression: &str, #[case] expected: Result<&str, &str>) {
+    let text = format!(
+        "import os, textwrap\nfrom . import texts\nONCE = 'once'\nNUMBER = 4\nTWICE = 'a'\nTWICE = 'b'\nCHANGED = 'a'\n\
+         CHANGED += 'b'\nLOOP = LOOP + 'x'\ndef made(): return 'made ' + ONCE\ndef greeting(name): return f'Hello {{name}}'\n\
+         T = {{'name': 't', 'description': {expression}, 'input_schema': {{'type': 'object'}}}}\n"
+    );
+    let registry = module(&[("m.py", &text), ("texts.py", "HELP = 'Help'\n")]);
+    let tool = registry.tool("t").unwrap();
+    match expected {
+        Ok(expected) => assert_eq!(tool.description.as_deref(), Some(expected), "{:?}", tool.description),
+        Err(why) => assert!(tool.description.unknown().unwrap().why.contains(why), "{:?}", tool.description),
+    }
+}
+
+#[rstest]
+#[case::template("`It ${ONCE}`", Ok("It once"))]
+#[case::member("TEXTS.deep.a", Ok("A"))]
+#[case::enumeration("Names.A", Ok("a"))]
+#[case::imported("HELP", Ok("Help"))]
+#[case::json("data.help", Ok("From JSON"))]
+#[case::join("['a', 'b'].join(' ')", Ok("a b"))]
+#[case::returned("made()", Ok("made once"))]
+#[case::environment("process.env.X ?? 'x'", Err("it depends on a condition"))]
+#[case::call("i18n('x')", Err("'i18n(…)' is called at run time"))]
+#[case::changed("changed", Err("'changed' gets several values"))]
+fn evaluates_typescript(#[case] expression: &str, #[case] expected: Result<&str, &str>) {
+    let text = format!(
+        "import {{ HELP }} from './texts.js';\nimport data from './data.json';\nconst ONCE = 'once' as const;\n\
+         const TEXTS = {{ deep: {{ a: 'A' }} }};\nenum Names {{ A = 'a' }}\nlet changed = 'a';\nchanged = 'b';\n\
+         const made = () => 'made ' + ONCE;\nexport const t = {{ name: 't', description: {expression}, parameters: {{}} }};\n"
+    );
+    let data = "{\"help\": \"From JSON\"}";
+    let registry = module(&[("m.ts", &text), ("texts.ts", "export const HELP = 'Help';\n"), ("data.json", data)]);
+    let tool = registry.tool("t").unwrap();
+    match expected {
+        Ok(expected) => assert_eq!(tool.description.as_deref(), Some(expected), "{:?}", tool.description),
+        Err(why) => assert!(tool.description.unknown().unwrap().why.contains(why), "{:?}", tool.description),
+    }
+}
+
+#[test]
+fn a_syntax_error_has_its_place_and_costs_no_other_tool() {
+    let folder = project(&[
+        ("tools/good.py", "@tool\ndef look(x: int): 'Looks.'\n"),
+        ("tools/bad.py", "@tool\ndef broken(:\n    pass\n"),
+        ("tools/bad.ts", "export const a = {;\n"),
+        ("tools/latin.py", ""),
+        ("tools/test_good.py", "@tool\ndef fake(): 'd'\n"),
+        ("tools/a.test.ts", "server.tool('fake', 'd', async () => null);\n"),
+        ("tools/node_modules/x/index.js", "server.tool('fake', 'd', async () => null);\n"),
+        ("tools/deep/more.ts", "server.tool('more', 'More.', async () => null);\n"),
+    ]);
+    std::fs::write(folder.path().join("tools/latin.py"), b"X = '\xe9'\n").unwrap();
+    let registry = read(&folder, "tools");
+    let mut names = registry.names();
+    names.sort_unstable();
+    assert_eq!(names, ["look", "more"]);
+    let gaps = gaps(&registry);
+    assert_eq!(gaps.len(), 3, "{gaps:?}");
+    assert!(gaps.iter().any(|gap| gap.starts_with("Broken tools/bad.py:2:12 syntax error: ")), "{gaps:?}");
+    assert!(gaps.iter().any(|gap| gap.starts_with("Broken tools/bad.ts:1:19 syntax error: ")), "{gaps:?}");
+    assert!(gaps.iter().any(|gap| gap == "Broken tools/latin.py it is not UTF-8"), "{gaps:?}");
+}
+
+#[test]
+fn a_python_file_brings_the_tools_that_it_imports() {
+    let registry = module(&[
+        (
+            "app/tools.py",
+            "from .texts import HELP, make\nfrom . import weather\nfrom more.sums import add, NUMBER as n\nfrom stars import *\n\
+             import texts2\nTOOLS = [{'name': 'own', 'description': HELP + texts2.MORE + f'{n}' + STAR, 'input_schema': {}}]\n",
+        ),
+        ("app/__init__.py", ""),
+        ("app/texts.py", "from .deep import HELP\n@tool\ndef unused(): 'Not imported.'\ndef make(): ...\n"),
+        ("app/deep.py", "HELP = 'It' \"'s \"\n"),
+        ("app/weather.py", "@tool\ndef rain(): 'Rains.'\n"),
+        ("app/texts2.py", "MORE = 'here '\n"),
+        ("more/__init__.py", ""),
+        ("more/sums.py", "NUMBER = 4\n@tool\ndef add(a: int): 'Adds.'\n@tool\ndef other(): 'Other.'\n"),
+        ("stars.py", "STAR = '*'\n@tool\ndef shine(): 'Shines.'\n"),
+    ]);
+    let mut names = registry.names();
+    names.sort_unstable();
+    assert_eq!(names, ["add", "own", "rain", "shine"]);
+    assert_eq!(description(&registry, "own"), Some("It's here 4*"));
+    assert_eq!(registry.tool("rain").unwrap().place.as_ref().unwrap().to_string(), "app/weather.py:2:5");
+    assert_eq!(gaps(&registry), [""; 0]);
+}
+
+#[test]
+fn a_typescript_file_brings_the_tools_that_it_passes_on_and_registers() {
+    let registry = module(&[
+        (
+            "index.ts",
+            "export * from './weather.js';\nexport { search } from './search';\nexport * from './gone';\n\
+             import { registerNotes } from '@/notes';\nregisterNotes(server);\n",
+        ),
+        ("weather.ts", "export const w = { name: 'weather', description: 'W', parameters: {} };\n"),
+        (
+            "search.ts",
+            "export const search = defineTool({ name: 'search', description: 'S', schema: {} });\n\
+             export const other = defineTool({ name: 'other', description: 'O', schema: {} });\n",
+        ),
+        ("src/notes.ts", "export function registerNotes(server) { server.tool('note', 'N', async () => null); }\n"),
+        ("tsconfig.json", "{ \"compilerOptions\": { \"paths\": { \"@/*\": [\"./src/*\"] } } }"),
+    ]);
+    let mut names = registry.names();
+    names.sort_unstable();
+    assert_eq!(names, ["note", "search", "weather"]);
+    assert_eq!(gaps(&registry), ["Broken index.ts there is no file for './gone'"]);
+}
+
+#[test]
+fn two_tools_of_one_name_are_reported() {
+    let registry = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'Two.'\n")]);
+    assert_eq!(description(&registry, "a"), Some("One."));
+    assert_eq!(gaps(&registry), ["Broken m.py:4:5 another tool has the name 'a' too (m.py:2:5); this one is left out"]);
+    let same = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'One.'\n")]);
+    assert_eq!(gaps(&same), [""; 0]);
+}
+
+#[test]
+fn reads_types_as_far_as_they_are_ordinary() {
+    let text = "from typing import *\nfrom numpy import ndarray\nfrom pydantic import BaseModel\n\
+        class City(BaseModel):\n    name: str\n    zip: str | None = None\n\
+        @tool\ndef f(a: str, b: list[int], c: City, d: ndarray, e: Literal['x', 'y'] = 'x', *, g: Optional[float] = None, **more):\n    'F.'\n";
+    let registry = module(&[("m.py", text)]);
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "array", "items": {"type": "integer"}},
+            "c": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "zip": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null},
+                },
+                "required": ["name"],
+            },
+            "d": {},
+            "e": {"enum": ["x", "y"], "default": "x"},
+            "g": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": null},
+        },
+        "required": ["a", "b", "c", "d"],
+    });
+    assert_eq!(registry.tool("f").unwrap().input_schema.get(), Some(&expected));
+}
+
+#[test]
+fn reads_field_maps() {
+    let text = "export const t = { name: 't', description: 'd', schema: { city: { type: 'string' }, days: { type: 'number', optional: true } } };";
+    let map = json!([{"name": "t", "description": "d", "schema": {"city": {"type": "string"}, "days": {"type": "number", "optional": true}}}]);
+    let expected = json!({
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "number"}},
+        "required": ["city"],
+        "additionalProperties": false,
+    });
+    for registry in [module(&[("m.ts", text)]), module(&[("tools.json", &map.to_string())])] {
+        assert_eq!(registry.tool("t").unwrap().input_schema.get(), Some(&expected));
+    }
+}
+
+#[test]
+fn a_source_without_tools_is_an_error_that_names_the_files() {
+    let folder = project(&[("a.py", "X = 1\n"), ("b.ts", "export const x = 1;\n"), ("empty/readme.md", "")]);
+    let error = |path: &str| read_path(&folder.path().join(path), folder.path()).unwrap_err();
+    assert!(matches!(error("a.py"), RegistryError::NoTools { .. }));
+    assert_eq!(error("").to_string(), "no tools found in a.py, b.ts");
+    assert_eq!(
+        error("empty").to_string(),
+        "the folder empty has no source files to read tools from (.py, .ts, .js, …)"
+    );
+}
+
+fn chain(first: &str, count: usize, line: impl Fn(usize) -> String) -> String {
+    (1..=count).fold(first.to_owned(), |text, number| text + &line(number))
+}
+
+#[rstest]
+#[case::parentheses("py", format!("X = {}1{}\n", "(".repeat(20_000), ")".repeat(20_000)))]
+#[case::dictionaries("py", format!("TOOLS = {}1{}\n", "{'a': ".repeat(5_000), "}".repeat(5_000)))]
+#[case::sum("py", format!("X = {}'a'\n", "'a' + ".repeat(100_000)))]
+#[case::attributes("py", format!("X = a{}\n", ".b".repeat(100_000)))]
+#[case::unions("py", format!("@tool\ndef g(x: {}int): 'd'\n", "int | ".repeat(50_000)))]
+#[case::classes("py", chain("class M0(BaseModel): pass\n", 3_000, |n| format!("class M{n}(M{0}):\n    x: 'M{0}'\n", n - 1)))]
+#[case::unary("py", format!("X = {}1\n", "-".repeat(50_000)))]
+#[case::doubling("py", chain("X0 = 'aaaaaaaa'\n", 59, |n| format!("X{n} = X{0} + X{0}\n", n - 1)) + "T = {'name': 't', 'description': X59, 'input_schema': {}}\n")]
+#[case::doubling_lists("py", chain("X0 = ['a']\n", 59, |n| format!("X{n} = [X{0}, X{0}]\n", n - 1)) + "T = {'name': 't', 'description': 'd', 'input_schema': {'enum': X59}}\n")]
+#[case::doubling_types("py", chain("T0 = int\n", 39, |n| format!("T{n} = Union[T{0}, list[T{0}]]\n", n - 1)) + "@tool\ndef g(x: T39): 'd'\n")]
+#[case::diamonds("py", chain("class A0(BaseModel): pass\nclass B0(BaseModel): pass\n", 40, |n| format!("class A{n}(A{0}, B{0}): pass\nclass B{n}(A{0}, B{0}): pass\n", n - 1)) + "@tool\ndef g(x: A28): 'd'\n")]
+#[case::text_bomb("py", chain("Y0 = 'aaaaaaaa'\n", 18, |n| format!("Y{n} = Y{0} + Y{0}\n", n - 1)) + &format!("Z = {{'name': 'z', 'description': ''.join([{}]), 'input_schema': {{}}}}\n", "Y18, ".repeat(4_000)))]
+#[case::circle("py", "A = B\nB = A\nfrom m import A as C\nclass K(K): pass\nT = {'name': A, 'description': C, 'input_schema': K}\n".to_owned())]
+#[case::recursive_calls("py", "def f(x): return f(f(x))\nT = {'name': 't', 'description': f('a'), 'input_schema': {}}\n".to_owned())]
+#[case::nul("py", "X = 1\u{0}\n".to_owned())]
+#[case::brackets("ts", format!("const x = {}1{};\n", "[".repeat(20_000), "]".repeat(20_000)))]
+#[case::markup("tsx", format!("const x = {}{};\n", "<a>".repeat(30_000), "</a>".repeat(30_000)))]
+#[case::script_sum("ts", format!("export const t = {{ name: 't', description: {}'a', parameters: {{}} }};\n", "'a' + ".repeat(50_000)))]
+#[case::zod_chain("ts", format!("import {{ z }} from 'zod';\nserver.tool('t', 'd', {{ a: z.string(){} }}, f);\n", ".optional()".repeat(20_000)))]
+#[case::zod_recursion("ts", "import { z } from 'zod';\nfunction node() { return z.object({ left: node(), right: node() }) }\nserver.tool('t', 'd', node(), f);\n".to_owned())]
+#[case::script_circle("ts", "export * from './m';\nexport const a = b, b = a;\nserver.tool(a, b, {}, f);\n".to_owned())]
+fn hostile_sources_do_no_harm(#[case] extension: &str, #[case] text: String) {
+    let folder = project(&[(&format!("m.{extension}"), &text)]);
+    let start = std::time::Instant::now();
+    let _ = read_path(&folder.path().join(format!("m.{extension}")), folder.path());
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
