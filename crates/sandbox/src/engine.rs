@@ -95,7 +95,7 @@ impl Sandbox {
 fn config() -> Config {
     let mut config: Config = include!(concat!(env!("OUT_DIR"), "/settings.rs"));
     config
-        // Nobody reads a trap's frames.
+        // The frames of a trap are never shown.
         .wasm_backtrace_max_frames(None)
         .with_custom_code_memory(Some(code::code_memory()))
         .with_host_memory(Arc::new(Creator(Arc::new(Regions::default()))));

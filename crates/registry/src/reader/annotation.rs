@@ -306,7 +306,6 @@ impl Project {
                 self.fields(home, base, schema, depth + 1);
             }
         }
-        let is_total = true;
         for statement in &self.module(module).scopes[definition.scope].statements {
             let Statement::Assign { name, value, annotation: Some(annotation) } = statement else { continue };
             let is_constant = matches!(annotation.last_name(), Some("ClassVar" | "PrivateAttr"));
@@ -324,7 +323,7 @@ impl Project {
                 self.default(&value, &mut typed);
             }
             let is_optional = matches!(annotation.last_name(), Some("NotRequired"));
-            let is_required = is_total && !is_optional && (value.is_none() || typed.is_required);
+            let is_required = !is_optional && (value.is_none() || typed.is_required);
             schema.add(&exported, typed.schema, typed.description, typed.default, is_required);
         }
     }
@@ -347,7 +346,7 @@ fn annotation_names(annotation: &Expr, visit: &mut dyn FnMut(&Expr)) {
     match &annotation.kind {
         Kind::Index(base, arguments) => {
             visit(base);
-            // `list[Context]` is no context, `Optional[Context]` is.
+            // `Optional[Context]` is a context, `list[Context]` is not.
             if matches!(base.last_name(), Some("Annotated" | "Optional" | "Union")) {
                 annotation_names(arguments, visit);
             }

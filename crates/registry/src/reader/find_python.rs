@@ -445,7 +445,7 @@ impl Project {
     }
 
     fn class_schema(&self, module: ModuleId, id: ClassId, given: Option<Result<Located<'_>, Why>>) -> Known<Value> {
-        // `args_schema: Type[BaseModel] = Input` is a class, which is no expression.
+        // `args_schema: Type[BaseModel] = Input` is a class, not an expression.
         let model = SCHEMA_KEYS.iter().find_map(|key| match self.attribute(module, id, key, 0)? {
             Meaning::Class(home, model) => Some(self.model_schema(home, model)),
             _ => None,
