@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::source::{
+use karat_json::{
     ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_string_map, read_word,
 };
 use schemars::JsonSchema;

@@ -5,11 +5,13 @@
 mod budget;
 mod budgeted;
 mod command;
+mod command_chat;
 mod headers;
 mod http;
 mod http_config;
 mod model;
 mod price;
+mod program;
 mod recording;
 mod reply;
 mod retry;
@@ -20,7 +22,8 @@ mod wire;
 
 pub use budget::Budget;
 pub use budgeted::BudgetedAgent;
-pub use command::{CommandAgent, CommandError};
+pub use command::CommandAgent;
+pub use command_chat::CommandChatModel;
 pub use headers::{MissingVariable, expand_variables};
 pub use http::{HttpAgent, fetch};
 pub use http_config::{HttpConfig, Method, RequestMap};
@@ -29,6 +32,7 @@ pub use model::{
     ProviderConfig, ToolExecution,
 };
 pub use price::Price;
+pub use program::CommandError;
 pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
 pub use reply::{ResponseMap, ToolCallMap};
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::source::{ObjectReader, Path, Problems, read_object_map, read_string, type_name};
 use karat_core::trace::Usage;
+use karat_json::{ObjectReader, Path, Problems, read_object_map, read_string, type_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! An agent's reply as JSON, to a trace.
 
-use karat_core::source::{ObjectReader, Path, Problems, read_string, type_name};
 use karat_core::trace::{ToolCall, Trace, Usage};
+use karat_json::{ObjectReader, Path, Problems, read_string, type_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::hash::short_hash;
 use karat_core::port::{Agent, AgentError, Ask, Pending};
-use karat_core::source::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
 use karat_core::trace::Trace;
+use karat_json::hash::short_hash;
+use karat_json::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};

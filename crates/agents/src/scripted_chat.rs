@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use karat_core::hash::short_hash;
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Waiting};
-use karat_core::source::{
+use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
+use karat_core::port::{AgentError, Pending, Waiting};
+use karat_core::trace::Usage;
+use karat_json::hash::short_hash;
+use karat_json::{
     Finding, ObjectReader, Path, Problems, parse, read_array, read_count, read_object_map, read_string, read_strings,
 };
-use karat_core::trace::Usage;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -45,7 +45,7 @@ pub(crate) use self::trace::{
 };
 pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
-pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
+pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -180,7 +180,7 @@ pub(crate) struct ConfigArgs {
     /// The folder of Python eval functions that cases name in 'evals' [default: evals/functions]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) eval_functions_path: Option<PathBuf>,
-    /// Rules about tools that check shall not report, as JSON: {"TOOL": ["RULE", …]}, with * for all of either
+    /// Rules to turn off for a tool or for all tools (*), as JSON: {"TOOL": ["RULE", …]}, or {"TOOL": "*"} for all rules
     #[arg(long, value_name = "JSON")]
     pub(crate) silence: Option<String>,
     /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
@@ -354,6 +354,9 @@ pub(crate) enum OutputFormat {
 pub(crate) struct CheckArgs {
     /// Eval files, folders or globs [default: evals]
     pub(crate) paths: Vec<PathBuf>,
+    /// List all rules for cases, each with an example, and check nothing
+    #[arg(long)]
+    pub(crate) rules: bool,
     /// What stdout is
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
@@ -472,6 +475,10 @@ pub(crate) enum SchemaName {
     ContradictionsResolve,
     /// What 'karat forge --format json' prints
     Forge,
+    /// What 'karat forge --brief --format json' prints
+    ForgeBrief,
+    /// What 'karat check --rules --format json' prints
+    CheckRules,
     /// Statements of people: a line of 'karat feedback list --format jsonl'
     Feedback,
     /// What 'karat feedback add --format json' prints

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use karat_agents::{Api, KnownProvider, Parameters, ScriptedChatModel};
+use karat_agents::{Api, CommandChatModel, KnownProvider, Parameters, ScriptedChatModel};
+use karat_core::chat::ChatModel;
 use karat_core::exit::ExitStatus;
-use karat_core::port::ChatModel;
 use karat_core::redact::Redactor;
-use karat_core::source::{ObjectReader, Path, Problems, read_positive_count, read_string};
+use karat_json::{ObjectReader, Path, Problems, read_positive_count, read_string};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +23,7 @@ use crate::settings::{Anchored, Settings, read_flag};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ChatModelConfig {
-    /// `KIND:MODEL`; `scripted:FILE` answers from a file, for examples and tests.
+    /// `KIND:MODEL`; `command:PROGRAM` asks a program; `scripted:FILE` answers from a file, for examples and tests.
     pub(crate) model: String,
     /// From 0: the higher, the more answers vary.
     #[schemars(range(min = 0))]
@@ -97,13 +97,23 @@ pub(crate) fn make_chat_model(
                 }
             }
         }
+        Some(("command", command)) => {
+            if temperature.is_some() || seed.is_some() || max_output_tokens.is_some() {
+                let message = format!("a {name} that is a program has no 'temperature', 'seed' or 'maxOutputTokens'");
+                return Err(Failure::invalid(message));
+            }
+            let model = CommandChatModel::new(command, base)
+                .map_err(|error| Failure::invalid(format!("cannot use '{model}' as {name}: {error}")))?;
+            Ok(Arc::new(model))
+        }
         Some((kind, _)) if is_model(model, settings) => {
             let output_tokens = output_tokens.filter(|_| api_of(kind, settings) == Api::Anthropic);
             let max_output_tokens = max_output_tokens.or(output_tokens);
             let parameters = Parameters { temperature: *temperature, seed: *seed, max_output_tokens };
             Ok(Arc::new(models.client(model, parameters, settings, printer)?))
         }
-        _ => Err(Failure::invalid(format!("'{model}' is no {name}: expected a model (KIND:MODEL) or scripted:FILE"))),
+        _ => Err(Failure::invalid(format!("'{model}' is not a valid {name}"))
+            .hint("expected KIND:MODEL, command:PROGRAM or scripted:FILE")),
     }
 }
 

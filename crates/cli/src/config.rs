@@ -2,15 +2,15 @@
 
 use karat_agents::{HttpConfig, Price, ProviderConfig};
 use karat_core::agreement;
-use karat_core::contract::Silence;
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
-use karat_core::source::{
+use karat_core::tokenizer::Tokenizer;
+use karat_json::{
     Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
     read_string, read_string_map, read_strings, read_word, type_name,
 };
-use karat_core::tokenizer::Tokenizer;
 use karat_registry::{McpServerConfig, RegistryCommand, read_mcp_servers};
+use karat_tools::contract::Silence;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::answers::{ResultHead, read_answers};
 use karat_core::case::{Case, Tier};
-use karat_core::confusion::MeasuredConfusion;
+use karat_tools::confusion::MeasuredConfusion;
 
 use crate::baseline::result_paths;
 use crate::failure::Failure;

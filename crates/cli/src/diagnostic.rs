@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use karat_core::lint::Severity;
-use karat_core::source::{Finding, Position};
+use karat_json::{Finding, Position};
 use karat_report::{Palette, Symbols, harmless, printable};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,

@@ -60,7 +60,7 @@ fn open(root: &Path) -> io::Result<File> {
 /// Opens a file that stands for the folder, which cannot be locked itself.
 #[cfg(not(unix))]
 fn open(root: &Path) -> io::Result<File> {
-    let name = karat_core::hash::short_hash(root.canonicalize()?.to_string_lossy().as_bytes());
+    let name = karat_json::hash::short_hash(root.canonicalize()?.to_string_lossy().as_bytes());
     let path = std::env::temp_dir().join(format!("karat-{name}.lock"));
     File::options().create(true).truncate(false).write(true).open(path)
 }

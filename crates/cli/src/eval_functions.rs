@@ -10,7 +10,7 @@ use std::sync::Arc;
 use karat_core::case::{Case, EvalFile, SuiteFile};
 use karat_core::exit::ExitStatus;
 use karat_core::port::EvalFunctions;
-use karat_core::source::{Finding, Place, Problem, Subject, nearest};
+use karat_json::{Finding, Place, Problem, Subject, nearest};
 use karat_sandbox::{Function, Functions, Isolation, MOST_SOURCE, readable, validate};
 
 use crate::diagnostic::print_findings;

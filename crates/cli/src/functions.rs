@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::exit::ExitStatus;
-use karat_core::source::nearest;
+use karat_json::nearest;
 use karat_sandbox::Function;
 
 use crate::diagnostic::print_findings;

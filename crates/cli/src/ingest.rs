@@ -10,9 +10,9 @@ mod totals;
 
 use std::time::Duration;
 
-use karat_core::hash::short_hash;
 use karat_core::port::{Clock, FeedbackStore, StoreError, TraceStore};
 use karat_core::stored::{Expected, NewTrace, Put, TraceHead};
+use karat_json::hash::short_hash;
 use karat_traces::{Imported, Kind, Piece, SourceFeedback, TraceParts, assemble};
 use serde_json::Value;
 

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::hash::short_hash;
-use karat_core::port::{Agent, Clock, ReportError, Reporter, RunStore, StoreError};
+use karat_core::port::{Agent, Clock, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
 use karat_core::stored::{Expected, NewTrace, StoredCase, StoredRun, TraceHead};
+use karat_json::hash::short_hash;
 use karat_runner::{Plan, SuitePlan};
 use karat_store::Store;
 use serde_json::{Value, json};

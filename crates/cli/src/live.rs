@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use karat_agents::{AllowedTools, expand_variables};
 use karat_core::redact::Redactor;
-use karat_core::source::nearest;
+use karat_json::nearest;
 use karat_registry::{McpServerConfig, NamedServer, read_mcp_servers};
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use karat_core::case::{EvalFile, Origin, RubricFile, SuiteFile};
 use karat_core::exit::ExitStatus;
-use karat_core::source::{Finding, parse};
-use karat_core::text::shorten;
+use karat_json::text::shorten;
+use karat_json::{Finding, parse};
 use serde_json::Value;
 
 use crate::diagnostic::print_findings;
@@ -85,7 +85,7 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
 
 pub(crate) fn parse_json(text: &str, path: &Path, what: &str) -> Result<Value, Failure> {
     parse(text).map_err(|error| {
-        let position = karat_core::source::Position::of(text, error.offset);
+        let position = karat_json::Position::of(text, error.offset);
         let place = format!("{}:{}:{}", path.display(), position.line, position.column);
         Failure::invalid(format!("{what} {place} is not JSON: {}", shorten(&error.message, 200)))
     })

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::lock::ToolsLock;
+use karat_tools::lock::ToolsLock;
 
 use crate::diagnostic::print_findings;
 use crate::failure::Failure;

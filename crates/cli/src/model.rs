@@ -8,7 +8,7 @@ use karat_agents::{
     Throttle, ToolExecution,
 };
 use karat_core::registry::Registry;
-use karat_core::source::nearest;
+use karat_json::nearest;
 
 use crate::agent::fill_headers;
 use crate::failure::Failure;

@@ -1,7 +1,7 @@
 //! The overlap map that the settings name.
 
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::OverlapMap;
+use karat_tools::overlap::OverlapMap;
 
 use crate::diagnostic::print_findings;
 use crate::failure::Failure;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_core::event::RunEvent;
-use karat_core::port::{ReportError, Reporter};
+use karat_core::event::{ReportError, Reporter};
 use karat_core::result::Outcome;
 
 use crate::environment::Environment;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode};
+use karat_core::chat::ChatModel;
 use karat_core::exit::ExitStatus;
-use karat_core::port::{Agent, ChatModel};
+use karat_core::port::Agent;
 use schemars::JsonSchema;
 use serde::Serialize;
 

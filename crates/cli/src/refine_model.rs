@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_core::port::ChatModel;
+use karat_core::chat::ChatModel;
 
 use crate::chat_model::{ChatModelConfig, Role, make_chat_model};
 use crate::failure::Failure;

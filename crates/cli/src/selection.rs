@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use karat_core::case::{Case, Difficulty, Tier};
-use karat_core::pattern::Pattern;
-use karat_core::source::nearest;
+use karat_json::nearest;
+use karat_pattern::Pattern;
 
 use crate::args::SelectionArgs;
 use crate::discover::EvalPath;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use karat_agents::{HttpConfig, KnownProvider, Parameters, Price, ProviderConfig};
 use karat_core::agreement::{self, Thresholds};
-use karat_core::contract::Silence;
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
 use karat_core::redact::Redactor;
-use karat_core::source::{self, Problems, nearest, parse};
 use karat_core::tokenizer::Tokenizer;
+use karat_json::{Problems, nearest, parse};
 use karat_registry::RegistryCommand;
 use karat_store::Location;
+use karat_tools::contract::Silence;
 use serde_json::Value;
 
 use crate::agent::learn_arguments;
@@ -539,13 +539,13 @@ fn tokenizer(name: &str) -> Result<Tokenizer, Failure> {
 pub(crate) fn read_flag<T>(
     name: &str,
     text: &str,
-    read: impl FnOnce(&Value, &source::Path<'_>, &mut Problems) -> Option<T>,
+    read: impl FnOnce(&Value, &karat_json::Path<'_>, &mut Problems) -> Option<T>,
     redactor: &mut Redactor,
 ) -> Result<T, Failure> {
     let value = parse(text).map_err(|error| Failure::invalid(format!("--{name} is not JSON: {}", error.message)))?;
     redactor.learn(name, &value);
     let mut problems = Problems::default();
-    let read = read(&value, &source::Path::Root, &mut problems);
+    let read = read(&value, &karat_json::Path::Root, &mut problems);
     if let Some(problem) = problems.into_list().into_iter().next() {
         let failure = Failure::invalid(format!("--{name}{}: {}", problem.pointer, problem.message));
         return Err(match problem.help {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use karat_agents::fetch;
 use karat_core::redact::Redactor;
-use karat_core::text::shorten;
+use karat_json::text::shorten;
 use serde_json::Value;
 use tokio::process::Command;
 

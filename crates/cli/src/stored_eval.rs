@@ -1,8 +1,8 @@
 //! Which eval of the store a person means.
 
 use karat_core::port::EvalStore;
-use karat_core::source::nearest;
 use karat_core::stored::{EvalSummary, EvalVersion};
+use karat_json::nearest;
 
 use crate::failure::Failure;
 use crate::store::store_failure;

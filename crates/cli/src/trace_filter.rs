@@ -6,8 +6,8 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use karat_core::port::TraceStore;
-use karat_core::source::nearest;
 use karat_core::stored::TraceFilter;
+use karat_json::nearest;
 use karat_report::printable;
 use karat_traces::Kind;
 

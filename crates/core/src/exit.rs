@@ -1,7 +1,5 @@
 //! Exit codes: a promise to scripts, the same for every command.
 
-use crate::event::RunTotals;
-
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
@@ -29,73 +27,5 @@ impl ExitStatus {
             ExitStatus::NothingSelected => 4,
             ExitStatus::Interrupted => 130,
         }
-    }
-
-    /// Returns how a run ended: an error ranks above a failure, since it hides one. Gates decide where there are any.
-    pub fn of_run(totals: &RunTotals) -> Self {
-        let rubric_has_no_verdict = totals.rubric.as_ref().is_some_and(|rubric| {
-            // Where all that was selected was skipped, nothing was found out.
-            rubric.errored > 0 || totals.cases == 0 && rubric.judged == 0
-        });
-        if totals.interrupted {
-            ExitStatus::Interrupted
-        } else if rubric_has_no_verdict || totals.errored > 0 || totals.left_out() && totals.failed == 0 {
-            // A case that did not run for no known reason has no verdict either.
-            ExitStatus::Errored
-        } else if !totals.gates.is_empty() {
-            Self::of_gates(totals)
-        } else if totals.failed > 0 || totals.regressions > 0 {
-            ExitStatus::Failed
-        } else {
-            ExitStatus::Success
-        }
-    }
-
-    fn of_gates(totals: &RunTotals) -> Self {
-        let any = |held| totals.gates.iter().any(|gate| gate.held == held);
-        if any(None) {
-            ExitStatus::Errored
-        } else if any(Some(false)) {
-            ExitStatus::Failed
-        } else if totals.left_out() {
-            // Limits that a part of the cases or tries kept say nothing of the whole.
-            ExitStatus::Errored
-        } else {
-            ExitStatus::Success
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-    use crate::gate::{Gate, GateResult};
-
-    fn gate(held: Option<bool>) -> GateResult {
-        GateResult { gate: Gate::PassRate, agent: None, limit: 0.5, actual: None, held, note: None }
-    }
-
-    #[rstest]
-    #[case(&[Some(true)], (5, 0, 0), ExitStatus::Success)]
-    #[case(&[Some(true), Some(false)], (0, 0, 0), ExitStatus::Failed)]
-    #[case(&[Some(false), None], (5, 0, 0), ExitStatus::Errored)]
-    #[case(&[Some(true)], (1, 1, 0), ExitStatus::Errored)]
-    #[case(&[Some(true)], (0, 0, 1), ExitStatus::Errored)]
-    #[case(&[Some(true)], (1, 0, 1), ExitStatus::Errored)]
-    #[case(&[Some(false)], (1, 0, 1), ExitStatus::Failed)]
-    #[case(&[], (5, 0, 0), ExitStatus::Failed)]
-    #[case(&[], (0, 0, 0), ExitStatus::Success)]
-    fn gates_decide(
-        #[case] held: &[Option<bool>],
-        #[case] (failed, errored, not_run): (usize, usize, usize),
-        #[case] expected: ExitStatus,
-    ) {
-        let gates = held.iter().copied().map(gate).collect();
-        let totals =
-            RunTotals { cases: 9, failed, errored, not_run, gates, regressions: failed, ..RunTotals::default() };
-        assert_eq!(ExitStatus::of_run(&totals), expected);
-        assert_eq!(ExitStatus::of_run(&RunTotals { interrupted: true, ..totals }), ExitStatus::Interrupted);
     }
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::result::{Outcome, SuiteResult};
 use crate::rubric::{RubricCaseResult, RubricSuite, RubricTotals};
-use crate::source::{ObjectReader, Path, Problems, Subject, read_count, read_positive_number, type_name};
 use crate::statistics::{percentile, rate};
+use karat_json::{ObjectReader, Path, Problems, Subject, read_count, read_positive_number, type_name};
 
 /// The limits that a run must keep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]

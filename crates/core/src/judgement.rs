@@ -4,6 +4,7 @@
 
 mod cases;
 mod durations;
+mod eval_result;
 mod execution;
 mod limits;
 mod reasons;
@@ -19,6 +20,7 @@ pub use cases::{
     EvalTestReport, EvalTestSummary, Expected, FunctionCase, FunctionCaseSchema, TestedCase, TestedFunction,
 };
 pub use durations::Durations;
+pub use eval_result::EvalResult;
 pub use execution::{Judge, JudgedTrace};
 pub use limits::{LowerLimits, TooLarge};
 pub use reasons::{ReasonGroup, Reasons};

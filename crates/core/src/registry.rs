@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::canonical::canonical_hash;
-use crate::hash::short_hash;
-use crate::source::Position;
+use karat_json::Position;
+use karat_json::canonical::canonical_hash;
+use karat_json::hash::short_hash;
 
 /// A field of a tool: its value, that there is none, or why it cannot be known without running the source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -227,7 +227,7 @@ mod tests {
         #[test]
         fn the_order_does_not_depend_on_how_they_came(given in candidates(), seed in any::<u64>()) {
             let mut shuffled = given.clone();
-            shuffled.sort_by_key(|one| crate::hash::short_hash(format!("{seed}{}", one.trace_id).as_bytes()));
+            shuffled.sort_by_key(|one| karat_json::hash::short_hash(format!("{seed}{}", one.trace_id).as_bytes()));
             prop_assert_eq!(order(given), order(shuffled));
         }
 

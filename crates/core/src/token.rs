@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::source::nearest;
-use crate::text::text_form;
+use karat_json::nearest;
+use karat_json::text::text_form;
 
 /// What tokens are resolved from.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -166,6 +166,15 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
             }
         }
         None
+    })
+}
+
+/// Returns whether a text holds something that was meant as a token and is none: `{{ seed:x }}`, `{{Seed:x}}`.
+pub fn looks_like_token(text: &str) -> bool {
+    text.match_indices("{{").any(|(start, _)| {
+        let inner = text[start + 2..].trim_start().to_lowercase();
+        let behind = ["seed", "snapshot"].iter().find_map(|name| inner.strip_prefix(name));
+        behind.is_some_and(|behind| behind.trim_start().starts_with(':')) && token_at(text, start).is_none()
     })
 }
 

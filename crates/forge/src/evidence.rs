@@ -65,9 +65,10 @@ fn proves_nothing(tool: &str, slot: &Slot, case: &Case, called: &[String]) -> Op
     match &slot.purpose {
         Purpose::Trigger(_)
         | Purpose::Rephrasing(_)
+        | Purpose::Plain
         | Purpose::NoLeak
-        | Purpose::Disambiguation(_)
-        | Purpose::Together(_) => (!was_called).then(not_called),
+        | Purpose::Disambiguation { .. }
+        | Purpose::Together { .. } => (!was_called).then(not_called),
         Purpose::AsksFirst => {
             was_called.then(|| format!("it passes although '{tool}' was called before anybody agreed"))
         }
@@ -133,7 +134,7 @@ mod tests {
     #[rstest]
     #[case::called(Purpose::NoLeak, json!({}), &["a"], None)]
     #[case::golden_without(Purpose::Trigger("t".to_owned()), json!({}), &["b"], Some("it passes although 'a' was not called"))]
-    #[case::together(Purpose::Together(vec!["a".to_owned(), "b".to_owned()]), json!({}), &["b"], Some("it passes although 'a' was not called"))]
+    #[case::together(Purpose::together(vec!["a".to_owned(), "b".to_owned()]), json!({}), &["b"], Some("it passes although 'a' was not called"))]
     #[case::asks(Purpose::AsksFirst, json!({}), &[], None)]
     #[case::does_not_ask(Purpose::AsksFirst, json!({}), &["a"], Some("it passes although 'a' was called before anybody agreed"))]
     #[case::none_needed(choice(Combination::Nor), json!({"toolsAcceptable": [["__none__"]]}), &[], None)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::case::{Approval, EvalFile, InvalidEvalFile, Metadata, Origin, Tier, next_ids};
 use karat_core::registry::Tool;
 use karat_core::regression::slug;
-use karat_core::source::{EditError, JsonText, Side, locate, parse};
+use karat_json::{EditError, JsonText, Side, locate, parse};
 use serde_json::{Map, Value, json};
 
 /// Who says that a file was made here.

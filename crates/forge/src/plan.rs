@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use karat_core::case::{Case, Difficulty};
-use karat_core::coverage::Wanted;
+use karat_tools::coverage::Wanted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use karat_core::registry::{Gap, Registry, Tool, ToolPlace};
-use karat_core::source::{ObjectReader, Path as ValuePath, Problems, read_positive_count, read_strings};
+use karat_json::{ObjectReader, Path as ValuePath, Problems, read_positive_count, read_strings};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

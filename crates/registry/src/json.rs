@@ -1,7 +1,7 @@
 //! Tool lists as JSON: our own shape, `OpenAI`'s, Anthropic's, and MCP's `tools/list`.
 
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
-use karat_core::source::{Position, locate_values, parse, type_name};
+use karat_json::{Position, locate_values, parse, type_name};
 use serde_json::{Map, Value};
 
 use crate::field_map::field_map_schema;

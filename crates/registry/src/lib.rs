@@ -4,6 +4,7 @@
 //! find its tools, unless the configuration names a program that lists them.
 
 mod dump;
+mod export_script;
 mod field_map;
 mod json;
 mod mcp;
@@ -11,6 +12,7 @@ mod reader;
 mod source;
 
 pub use dump::{CommandFailure, RegistryCommand};
+pub use export_script::{ScriptLanguage, export_script};
 pub use json::{RegistryError, read_json};
 pub use mcp::{
     McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, end_servers, mcp_place, read_mcp_servers,

@@ -11,8 +11,8 @@ use crate::reader::{is_script, read_sources};
 const MAX_FOLDER_DEPTH: usize = 32;
 
 /// Folders that hold no tools of the project, or copies of them that were compiled.
-const FOREIGN_FOLDERS: [&str; 10] =
-    ["__pycache__", "node_modules", "site-packages", "venv", "tests", "__tests__", "dist", "build", "out", "coverage"];
+const FOREIGN_FOLDERS: &str =
+    "__pycache__ node_modules site-packages venv test tests __tests__ dist build out coverage";
 
 /// Reads the tools that a file or folder declares; places are named relative to `base`.
 ///
@@ -51,7 +51,8 @@ fn is_source(name: &str) -> bool {
     if path.extension().is_some_and(|extension| extension == "py") {
         return !stem.starts_with("test_") && !stem.ends_with("_test") && stem != "conftest" && stem != "setup";
     }
-    let is_other = [".test", ".spec", ".d", ".stories", ".config", ".min"].iter().any(|suffix| stem.ends_with(suffix));
+    let is_other =
+        [".test", ".vitest", ".spec", ".d", ".stories", ".config", ".min"].iter().any(|suffix| stem.ends_with(suffix));
     is_script(path) && !is_other
 }
 
@@ -86,7 +87,7 @@ fn collect_files(
         if name.starts_with('.') {
             continue;
         }
-        if is_folder && depth < MAX_FOLDER_DEPTH && !FOREIGN_FOLDERS.contains(&name.as_str()) {
+        if is_folder && depth < MAX_FOLDER_DEPTH && !FOREIGN_FOLDERS.split(' ').any(|foreign| foreign == name) {
             collect_files(&entry.path(), fits, depth + 1, files)?;
         } else if !is_folder && fits(&name) && entry.path().is_file() {
             files.push(entry.path());

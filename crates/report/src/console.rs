@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
+use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::GateResult;
-use karat_core::port::{ReportError, Reporter};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
 use crate::matrix::dollars;

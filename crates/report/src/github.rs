@@ -7,9 +7,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use karat_core::event::RunEvent;
-use karat_core::port::{ReportError, Reporter};
+use karat_core::event::{ReportError, Reporter};
 use karat_core::rubric::{RubricOutcome, RubricSuite};
-use karat_core::text::shorten;
+use karat_json::text::shorten;
 
 use crate::destination::Destination;
 use crate::markdown::{self, totals_line};

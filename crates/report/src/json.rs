@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::port::{ReportError, Reporter};
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricSuite;
 use serde::Serialize;

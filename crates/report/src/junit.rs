@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use karat_core::event::RunEvent;
-use karat_core::port::{ReportError, Reporter};
+use karat_core::event::{ReportError, Reporter};
 use karat_core::result::CaseResult;
-use karat_core::text::shorten;
+use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::destination::Destination;

@@ -5,13 +5,13 @@
 
 use std::fmt::Write;
 
+use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::exit::ExitStatus;
 use karat_core::gate::GateResult;
-use karat_core::port::{ReportError, Reporter};
 use karat_core::result::Outcome;
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
-use karat_core::text::shorten;
+use karat_json::text::shorten;
 
 use crate::console::rubric::percent;
 use crate::destination::Destination;
@@ -298,7 +298,7 @@ fn warnings(run: &RunRecord) -> Vec<String> {
 /// Returns the sign of a whole run: a warning where there may be failures that nobody saw.
 fn mark(totals: &RunTotals) -> &'static str {
     if !totals.gates.is_empty() {
-        return match ExitStatus::of_run(totals) {
+        return match totals.status() {
             ExitStatus::Success => "✅",
             ExitStatus::Failed => "❌",
             _ => "⚠️",

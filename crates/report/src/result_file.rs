@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::case::Tier;
+use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, SuiteHeader};
-use karat_core::port::{ReportError, Reporter};
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
 use serde::Serialize;

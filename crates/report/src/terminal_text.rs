@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-pub use karat_core::text::display_width as width;
-use karat_core::text::is_plain;
+pub use karat_json::text::display_width as width;
+use karat_json::text::is_plain;
 use unicode_width::UnicodeWidthChar;
 
 /// Returns the text with everything that could steer a terminal made visible instead.

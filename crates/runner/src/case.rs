@@ -7,8 +7,8 @@ use karat_core::assertion::Verdict;
 use karat_core::case::Case;
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
-use karat_core::text::shorten;
 use karat_core::trace::Trace;
+use karat_json::text::shorten;
 
 /// How many characters of a message are kept.
 const LONGEST_MESSAGE: usize = 600;

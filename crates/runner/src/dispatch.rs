@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::diff::{CaseDiff, Change, diff_cases, doubtful, ids_of};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Figures, GateResult, check};
 use karat_core::port::{Agent, Clock};
+use karat_core::result::combine;
 use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
-use karat_core::text::shorten;
-use karat_core::trials::combine;
+use karat_json::text::shorten;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -23,6 +21,8 @@ use crate::plan::{Plan, SuitePlan};
 use crate::reporters::Reporters;
 use crate::rubric::run_rubrics;
 use crate::sample::Samples;
+use crate::stopwatch::millis;
+use crate::stubs::{counted, unused_stubs};
 use crate::worker::{Finished, Shared, Unit, work};
 
 /// How many cases are reported at a time, and how long the next ones gather; no eye sees the difference.
@@ -281,22 +281,7 @@ fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> 
     warnings
 }
 
-pub(crate) fn unused_stubs<'c>(cases: impl Iterator<Item = &'c Case>, agent: &dyn Agent) -> Option<String> {
-    let stubbed = cases.filter(|case| case.stubs.is_some());
-    let unused = stubbed.filter(|case| agent.mode(case) == Mode::Endpoint).count();
-    let count = counted(unused, "case has", "cases have");
-    (unused > 0).then(|| format!("{count} stubs, which do not apply: real tools answer"))
-}
-
 fn one(mut tries: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {
     tries.sort_by_key(|(trial, _)| *trial);
     combine(tries.into_iter().map(|(_, result)| result).collect(), planned)
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
-}
-
-pub(crate) fn millis(begin: Instant, end: Instant) -> u64 {
-    u64::try_from(end.saturating_duration_since(begin).as_millis()).unwrap_or(u64::MAX)
 }

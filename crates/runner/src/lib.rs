@@ -9,9 +9,9 @@ mod reporters;
 mod rubric;
 mod sample;
 mod stopwatch;
+mod stubs;
 mod worker;
 
 pub use dispatch::run;
-pub use plan::{Baseline, Plan, SuitePlan};
+pub use plan::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 pub use reporters::Reporters;
-pub use rubric::{RubricPlan, Rubrics};

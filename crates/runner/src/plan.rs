@@ -1,5 +1,8 @@
 //! Everything that a run needs to know before it begins.
 
+use karat_core::case::RubricFile;
+use karat_core::chat::ChatModel;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +15,9 @@ use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
 use karat_core::result::EarlierCase;
 use karat_core::staleness::{CurrentTool, check_staleness};
-use karat_core::text::display_width;
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
-
-use crate::rubric::Rubrics;
+use karat_json::text::display_width;
 
 /// What is run, and how.
 pub struct Plan {
@@ -86,5 +87,40 @@ impl SuitePlan {
             id_columns: widest(|case| &case.id),
             description_columns: widest(|case| &case.description),
         }
+    }
+}
+
+/// The rubric suites of a run, and who scores them.
+#[derive(Default)]
+pub struct Rubrics {
+    pub suites: Vec<RubricPlan>,
+    /// Without one, all suites are skipped.
+    pub judge: Option<Arc<dyn ChatModel>>,
+}
+
+impl fmt::Debug for Rubrics {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let judge = self.judge.as_ref().map(|judge| judge.identity());
+        out.debug_struct("Rubrics").field("suites", &self.suites).field("judge", &judge).finish()
+    }
+}
+
+/// One rubric file of a run.
+#[derive(Debug)]
+pub struct RubricPlan {
+    /// As the person named it.
+    pub path: String,
+    /// Relative to the project's folder.
+    pub project_path: String,
+    /// Who answers: a place among the run's agents.
+    pub agent: usize,
+    /// With the selected cases only.
+    pub file: RubricFile,
+    pub current: CurrentTool,
+}
+
+impl RubricPlan {
+    pub(crate) fn tool_name(&self) -> &str {
+        self.current.name.as_deref().unwrap_or(&self.file.tool_name)
     }
 }

@@ -1,7 +1,7 @@
 //! Hands every event to every reporter.
 
 use karat_core::event::RunEvent;
-use karat_core::port::{ReportError, Reporter};
+use karat_core::event::{ReportError, Reporter};
 
 /// The reporters of a run. One that cannot write does not keep the others from it.
 #[derive(Default)]

@@ -1,7 +1,6 @@
 //! Runs the rubric suites of a plan, after everything that passes or fails.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,62 +8,29 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use karat_core::assertion::Mode;
-use karat_core::case::{Dimension, RubricCase, RubricFile, Tier};
+use karat_core::case::{Dimension, RubricCase, Tier};
+use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::event::RunEvent;
 use karat_core::gate::Figures;
-use karat_core::port::{Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply};
+use karat_core::port::{Agent, AgentError, Ask};
 use karat_core::registry::same_name;
 use karat_core::result::CaseDetails;
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricTotals, RubricVerdict, evidence, judge_prompt, read_score, total_usage,
 };
-use karat_core::staleness::{CurrentTool, Staleness, check_staleness};
+use karat_core::staleness::{Staleness, check_staleness};
 use karat_core::trace::{Trace, Usage};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::case::{cut, details, redact_details, whole_millis};
-use crate::dispatch::{millis, unused_stubs};
+use crate::plan::RubricPlan;
 use crate::reporters::Reporters;
 use crate::sample::Samples;
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Stopwatch, millis};
+use crate::stubs::unused_stubs;
 use crate::worker::{Shared, within};
-
-/// The rubric suites of a run, and who scores them.
-#[derive(Default)]
-pub struct Rubrics {
-    pub suites: Vec<RubricPlan>,
-    /// Without one, all suites are skipped.
-    pub judge: Option<Arc<dyn ChatModel>>,
-}
-
-impl fmt::Debug for Rubrics {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let judge = self.judge.as_ref().map(|judge| judge.identity());
-        out.debug_struct("Rubrics").field("suites", &self.suites).field("judge", &judge).finish()
-    }
-}
-
-/// One rubric file of a run.
-#[derive(Debug)]
-pub struct RubricPlan {
-    /// As the person named it.
-    pub path: String,
-    /// Relative to the project's folder.
-    pub project_path: String,
-    /// Who answers: a place among the run's agents.
-    pub agent: usize,
-    /// With the selected cases only.
-    pub file: RubricFile,
-    pub current: CurrentTool,
-}
-
-impl RubricPlan {
-    fn tool_name(&self) -> &str {
-        self.current.name.as_deref().unwrap_or(&self.file.tool_name)
-    }
-}
 
 /// Runs all rubric suites, one after the other; `passed` says of each deterministic suite whether all of it passed, and
 /// `figures` are those of each agent.

@@ -69,3 +69,8 @@ impl Waiting for Stopwatch {
         }
     }
 }
+
+/// Returns the whole milliseconds between two moments.
+pub(crate) fn millis(begin: Instant, end: Instant) -> u64 {
+    u64::try_from(end.saturating_duration_since(begin).as_millis()).unwrap_or(u64::MAX)
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_core::hash::short_hash;
+use karat_json::hash::short_hash;
 
 /// A function that may run: its source was validated.
 #[derive(Debug, Clone, PartialEq, Eq)]

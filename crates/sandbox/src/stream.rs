@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use karat_core::hash::short_hash;
 use karat_core::judgement::{ErrorKind, EvalError, Judgement, Limits};
+use karat_json::hash::short_hash;
 
 use crate::Isolation;
 use crate::engine::{Sandbox, THREAD_STACK};

@@ -66,7 +66,7 @@ fn start() -> Timestamp {
 
 /// Returns an id as OpenTelemetry has them, in no order.
 fn trace_id(number: usize) -> String {
-    karat_core::hash::long_hash(&number.to_le_bytes())
+    karat_json::hash::long_hash(&number.to_le_bytes())
 }
 
 fn trace(number: usize) -> NewTrace {

@@ -11,7 +11,7 @@ use crate::failure::error;
 use crate::filter::condition;
 use crate::row::Row;
 use crate::statement::{Statement, parts};
-use crate::traces::{push_page, read_stored, stored};
+use crate::trace_rows::{push_page, read_stored, stored};
 
 /// How many rows one statement writes.
 const ROWS: usize = 256;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use karat_core::feedback::{Feedback, Rating, consensus};
-use karat_core::hash::long_hash;
 use karat_core::port::{FeedbackStore, StoreError, Stored};
 use karat_core::stored::{RatingPattern, ReviewCandidate, TraceFilter};
+use karat_json::hash::long_hash;
 
 use crate::Store;
 use crate::database::{Database, Transaction};

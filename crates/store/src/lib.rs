@@ -22,6 +22,7 @@ mod runs;
 mod sqlite;
 mod statement;
 mod text;
+mod trace_rows;
 mod traces;
 
 use std::fmt;

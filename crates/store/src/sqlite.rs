@@ -204,7 +204,7 @@ mod tests {
     fn trace(id: &str) -> NewTrace {
         // Nothing of this can be made shorter, so that it takes room.
         let document: String =
-            (0..400).map(|place| karat_core::hash::long_hash(format!("{id}{place}").as_bytes())).collect();
+            (0..400).map(|place| karat_json::hash::long_hash(format!("{id}{place}").as_bytes())).collect();
         let head = TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() };
         NewTrace { head, source: "karat".to_owned(), raw: Vec::new(), document, expected: Expected::Anything }
     }

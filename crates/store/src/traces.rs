@@ -3,23 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use karat_core::hash::short_hash;
 use karat_core::port::{StoreError, Stored, TraceStore};
 use karat_core::stored::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};
+use karat_json::hash::short_hash;
 
 use crate::Store;
 use crate::database::Transaction;
 use crate::executions::{mark_stale, there};
 use crate::filter::{condition, narrowed};
-use crate::payload::{Packer, unpack, unpack_text};
+use crate::payload::{Packer, unpack};
 use crate::row::Row;
 use crate::statement::{Statement, parts};
 use crate::text::{check_key, findable, kept, time};
+use crate::trace_rows::{HEAD, push_page, read_head, read_stored, stored};
 
-/// The columns that a head is read from, in the order of `read_head`.
-const HEAD: &str = "t.trace_id, t.name, t.session_id, t.model, t.started_at, t.duration_ms, t.steps, t.tool_calls, \
-                    t.errors, t.tools, t.input_tokens, t.output_tokens, t.cost_usd, t.input_preview, t.output_preview, \
-                    t.hash";
 /// How many rows one statement writes.
 const ROWS: usize = 128;
 /// How many ids one statement looks up.
@@ -128,54 +125,6 @@ impl TraceStore for Store {
             self.database.rows(statement).await?.into_iter().map(|mut row| read_stored(&mut row)).collect()
         })
     }
-}
-
-/// Returns a statement for whole traces, up to `where`.
-pub(crate) fn stored() -> Statement {
-    Statement::new(format!(
-        "select {HEAD}, t.source, t.imported_at, p.document \
-         from traces t join trace_payloads p on p.trace_id = t.trace_id where "
-    ))
-}
-
-/// Appends which page of traces is meant.
-pub(crate) fn push_page(statement: &mut Statement, after: Option<&str>, limit: u64) {
-    if let Some(after) = after {
-        statement.push(" and t.trace_id > ?");
-        statement.add(after);
-    }
-    statement.push(" order by t.trace_id limit ?");
-    statement.add(limit);
-}
-
-pub(crate) fn read_stored(row: &mut Row) -> Result<StoredTrace, StoreError> {
-    Ok(StoredTrace {
-        head: read_head(row)?,
-        source: row.text()?,
-        imported_at: row.time()?,
-        document: unpack_text(&row.bytes()?)?,
-    })
-}
-
-fn read_head(row: &mut Row) -> Result<TraceHead, StoreError> {
-    Ok(TraceHead {
-        trace_id: row.text()?,
-        name: row.text_or_null()?,
-        session_id: row.text_or_null()?,
-        model: row.text_or_null()?,
-        started_at: row.time_or_null()?,
-        duration_ms: row.number_or_null()?,
-        steps: row.number()?,
-        tool_calls: row.number()?,
-        errors: row.number()?,
-        tools: row.named("a list of tools", |text| serde_json::from_str(text).ok())?.unwrap_or_default(),
-        input_tokens: row.number_or_null()?,
-        output_tokens: row.number_or_null()?,
-        cost_usd: row.real_or_null()?,
-        input_preview: row.text()?,
-        output_preview: row.text()?,
-        hash: row.text()?,
-    })
 }
 
 /// A trace as it is written: all that takes time is done before the writers' turn comes.

@@ -19,14 +19,16 @@ pub enum TestTool {
     ServerEverything,
     /// An MCP server that reads and writes files below the folders it is given.
     ServerFilesystem,
-    /// A bundler that turns TypeScript into what Node runs; beside it stands zod.
-    Esbuild,
     /// An MCP server that keeps a graph of what it is told.
     ServerMemory,
     /// An MCP server with one tool, which has a long description.
     ServerSequentialThinking,
     /// A Python with the libraries that make tools of functions.
     ToolLibraries,
+    /// A Node that runs TypeScript, in the folder of packages with the libraries that make tools, and with zod 4.
+    NodeToolLibraries,
+    /// The folder of packages with what makes tools of zod 3.
+    Zod3Libraries,
     /// A Python with Arrow, as data engines have it.
     Pyarrow,
     /// A Python with OpenTelemetry's SDK and its exporter, as agents have it.
@@ -51,7 +53,6 @@ impl TestTool {
                 Some("node"),
                 "npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
             ),
-            Self::Esbuild => ("esbuild", None, "npm/node_modules/esbuild/bin/esbuild"),
             Self::ServerMemory => (
                 "@modelcontextprotocol/server-memory",
                 Some("node"),
@@ -63,6 +64,10 @@ impl TestTool {
                 "npm/node_modules/@modelcontextprotocol/server-sequential-thinking/dist/index.js",
             ),
             Self::ToolLibraries => ("the Python tool libraries", None, "tool-libraries/bin/python"),
+            Self::NodeToolLibraries => {
+                ("the Node tool libraries", None, "tool-libraries-js/node_modules/node/bin/node")
+            }
+            Self::Zod3Libraries => ("the tool libraries with zod 3", None, "tool-libraries-zod3/node_modules"),
             Self::Pyarrow => ("pyarrow", None, "arrow/bin/python"),
             Self::OpenTelemetry => ("opentelemetry-sdk", None, "opentelemetry/bin/python"),
             Self::OpenTelemetryJs => ("@opentelemetry/sdk-trace", Some("node"), "opentelemetry-js/node_modules"),

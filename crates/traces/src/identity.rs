@@ -1,7 +1,7 @@
 //! What a trace is called.
 
-use karat_core::canonical::sorted;
-use karat_core::hash::{long_hash, short_hash};
+use karat_json::canonical::sorted;
+use karat_json::hash::{long_hash, short_hash};
 use serde_json::Value;
 
 use crate::kind::Kind;

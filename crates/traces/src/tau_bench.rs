@@ -1,9 +1,9 @@
 //! τ-bench's trajectories: a conversation with a simulated user, and the reward that it earned.
 
-use karat_core::canonical::sorted;
 use karat_core::document::TraceDocument;
 use karat_core::feedback::Rating;
-use karat_core::hash::short_hash;
+use karat_json::canonical::sorted;
+use karat_json::hash::short_hash;
 use serde_json::{Map, Value};
 
 use crate::conversation::Conversation;

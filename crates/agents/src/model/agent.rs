@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
-use karat_core::canonical::{exact_hash, sorted};
 use karat_core::case::Case;
-use karat_core::hash::short_hash;
 use karat_core::port::{Agent, AgentError, Ask, Pending, ToolRunner};
 use karat_core::registry::Tool;
 use karat_core::trace::{ToolCall, Trace, Usage};
+use karat_json::canonical::{exact_hash, sorted};
+use karat_json::hash::short_hash;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 

@@ -1,9 +1,9 @@
 //! Messages, as Anthropic speaks them.
 
-use karat_core::port::ChatPrompt;
+use karat_core::chat::ChatPrompt;
 use karat_core::registry::Tool;
-use karat_core::source::type_name;
 use karat_core::trace::Usage;
+use karat_json::type_name;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

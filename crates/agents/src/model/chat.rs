@@ -1,6 +1,7 @@
 //! Asks a model once, for an answer of a given shape.
 
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, UnusableReply, Waiting};
+use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
+use karat_core::port::{AgentError, Pending, UnusableReply, Waiting};
 use serde_json::{Map, Value};
 
 use super::client::{Answered, ModelClient};

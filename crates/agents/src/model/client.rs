@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use karat_core::port::{AgentError, ChatPrompt, Wait, Waiting};
+use karat_core::chat::ChatPrompt;
+use karat_core::port::{AgentError, Wait, Waiting};
 use karat_core::trace::Usage;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Url};

@@ -1,9 +1,9 @@
 //! Chat completions, as `OpenAI` and many others speak them.
 
-use karat_core::port::ChatPrompt;
+use karat_core::chat::ChatPrompt;
 use karat_core::registry::Tool;
-use karat_core::source::type_name;
 use karat_core::trace::Usage;
+use karat_json::type_name;
 use reqwest::header::AUTHORIZATION;
 use serde::Serialize;
 use serde_json::value::RawValue;

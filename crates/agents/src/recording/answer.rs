@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use karat_core::port::{AgentError, ChatReply, UnusableReply};
+use karat_core::chat::ChatReply;
+use karat_core::port::{AgentError, UnusableReply};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use serde::de::DeserializeOwned;

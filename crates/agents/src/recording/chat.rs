@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Wait, Waiting};
+use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
+use karat_core::port::{AgentError, Pending, Wait, Waiting};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use karat_core::canonical::sorted;
+use karat_json::canonical::sorted;
 use serde_json::{Map, Value};
 
 use super::file::read_asked;

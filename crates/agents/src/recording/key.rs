@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::canonical::sorted;
-use karat_core::hash::short_hash;
 use karat_core::redact::Redactor;
+use karat_json::canonical::sorted;
+use karat_json::hash::short_hash;
 use serde_json::{Map, Value};
 
 use super::file::Text;

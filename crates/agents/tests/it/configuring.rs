@@ -1,7 +1,7 @@
 //! What a configuration of an HTTP agent may say.
 
 use karat_agents::{HttpConfig, Method, RequestMap, ResponseMap};
-use karat_core::source::{Path, Problems};
+use karat_json::{Path, Problems};
 use rstest::rstest;
 use serde_json::{Value, json};
 

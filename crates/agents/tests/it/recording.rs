@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
 use karat_core::assertion::Mode;
 use karat_core::case::{Case, Expectation};
-use karat_core::port::{
-    Agent, AgentError, Ask, ChatModel, ChatPrompt, ChatReply, Pending, UnusableReply, Unwatched, Waiting,
-};
+use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
+use karat_core::port::{Agent, AgentError, Ask, Pending, UnusableReply, Unwatched, Waiting};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;

@@ -19,7 +19,7 @@ fn agent(script: &Value) -> ScriptedAgent {
 fn findings(text: &str) -> Vec<String> {
     let error = ScriptedAgent::read(text, String::new()).expect_err(text);
     assert_eq!(error.to_string(), "the script is invalid");
-    let line = |finding: karat_core::source::Finding| {
+    let line = |finding: karat_json::Finding| {
         let position = finding.place.position;
         format!("{}:{} {}", position.line, position.column, finding.message)
     };

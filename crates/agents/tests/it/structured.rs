@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use karat_agents::{Api, Budget, ModelClient, ModelSettings, Parameters, Price, Provider, Throttle};
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Unwatched};
+use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
+use karat_core::port::{AgentError, Unwatched};
 use karat_testkit::server::ScriptedServer;
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use karat_agents::{HttpAgent, HttpConfig};
 use karat_core::case::{Case, Expectation, Input};
 use karat_core::port::{Agent, AgentError, Ask, Unwatched};
-use karat_core::source::{Path, Problems};
 use karat_core::trace::Trace;
+use karat_json::{Path, Problems};
 use karat_testkit::server::{ScriptedServer, SecureServer};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use karat_core::coverage::Requirement;
+use karat_tools::coverage::Requirement;
 
 use super::{ConfigArgs, OutputFormat};
 

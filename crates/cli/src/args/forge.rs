@@ -18,6 +18,12 @@ pub(crate) struct ForgeArgs {
     /// What a person says who means this tool (repeatable, 3 to 5) [default: as the registry says]
     #[arg(long, value_name = "PHRASE")]
     pub(crate) trigger: Vec<String>,
+    /// Print what somebody needs to draft the missing cases: the tool, the open slots, the rules, the answer's schema
+    #[arg(long, conflicts_with_all = ["plan", "dry_run", "approve_all", "resume", "restart", "drafts"])]
+    pub(crate) brief: bool,
+    /// Take drafts from a file: an eval file, a list of cases or {"cases": […]}; - is stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["drafter", "model", "traces", "plan"])]
+    pub(crate) drafts: Option<PathBuf>,
     /// Who drafts [default: the model of --model or 'forge', else template]
     #[arg(long, value_name = "DRAFTER")]
     pub(crate) drafter: Option<DrafterName>,
@@ -49,9 +55,9 @@ pub(crate) struct ForgeArgs {
     /// Run each draft against the agent before it is shown, so that you approve with evidence
     #[arg(long, conflicts_with_all = ["plan", "approve_all"])]
     pub(crate) verify: bool,
-    /// Draft more cases where earlier results fail often
-    #[arg(long)]
-    pub(crate) grow: bool,
+    /// Go on although the description does not say when to use the tool
+    #[arg(long, short)]
+    pub(crate) yes: bool,
     /// Go on with a session that was left
     #[arg(long, conflicts_with = "restart")]
     pub(crate) resume: bool,
@@ -84,7 +90,7 @@ impl ForgeTier {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrafterName {
-    /// Patterns, without any network: for a person to reword
+    /// karat itself, without a model: trigger phrases and edge messages; other cases stay open
     Template,
     /// A model
     Model,

@@ -93,7 +93,7 @@ pub(crate) struct OverlapListArgs {
 #[command(after_help = MEASURE)]
 pub(crate) struct OverlapSuggestArgs {
     /// How alike two tools are at least, from 0 to 1
-    #[arg(long, value_name = "0.NN", default_value_t = karat_core::overlap::USUALLY_ALIKE)]
+    #[arg(long, value_name = "0.NN", default_value_t = karat_tools::overlap::USUALLY_ALIKE)]
     pub(crate) at_least: f64,
     /// Show at most so many [default: 20 for people, all for programs]
     #[arg(long, value_name = "N")]

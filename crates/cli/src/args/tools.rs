@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use karat_registry::ScriptLanguage;
 
 use super::{ConfigArgs, OutputFormat};
 
@@ -23,6 +24,8 @@ pub(crate) enum ToolsVerb {
     Lock(ToolsLockArgs),
     /// Show what changed since the lock, and which eval files that makes stale
     Diff(ToolsDiffArgs),
+    /// Print a script that writes the exact tools of a module as JSON; you run it with your own interpreter
+    ExportScript(ToolsExportScriptArgs),
 }
 
 #[derive(Debug, Args)]
@@ -62,4 +65,27 @@ pub(crate) struct ToolsDiffArgs {
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsExportScriptArgs {
+    /// The interpreter that runs the script
+    pub(crate) interpreter: Interpreter,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Interpreter {
+    /// For modules in Python (3.9 or newer)
+    Python,
+    /// For modules in JavaScript, and in TypeScript where Node runs it (18 or newer)
+    Node,
+}
+
+impl From<Interpreter> for ScriptLanguage {
+    fn from(interpreter: Interpreter) -> Self {
+        match interpreter {
+            Interpreter::Python => Self::Python,
+            Interpreter::Node => Self::Node,
+        }
+    }
 }

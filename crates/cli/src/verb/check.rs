@@ -6,18 +6,22 @@ mod functions;
 mod issue;
 mod overlaps;
 mod report;
+mod rules;
 mod source_text;
 mod tools;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use karat_core::contract::Silencer;
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::Uncovered;
+use karat_core::lint::Rule;
 use karat_core::registry::Registry;
+use karat_core::token::TokenSources;
+use karat_tools::contract::Silencer;
+use karat_tools::overlap::Uncovered;
 
 pub(crate) use self::report::CheckReport;
+pub(crate) use self::rules::RuleList;
 
 use self::eval_files::EvalFiles;
 use self::report::Reporter;
@@ -29,6 +33,7 @@ use crate::environment::Environment;
 use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
+use crate::load::read_json_setting;
 use crate::model::is_model;
 use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
@@ -36,6 +41,9 @@ use crate::registry::list_tools;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+    if args.rules {
+        return rules::list(args.format, printer);
+    }
     let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
     let found = discover(&args.paths, &settings, &environment.current_dir);
     // With paths of their own, a person means eval files.
@@ -51,15 +59,16 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
             printer.warn("the tool registry has no tools, so nothing is said about them");
         }
         let mut sources = Sources::new(&settings);
-        let mut issues = tools::check(registry, overlaps.as_ref(), &mut silencer, &mut sources);
-        issues.extend(tools::unused_silences(&silencer, registry, &settings));
         reporter.tools(registry.tools().len());
-        reporter.add(issues)?;
+        reporter.add(tools::check(registry, overlaps.as_ref(), &mut silencer, &mut sources))?;
     }
     let is_model = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
     let functions = find_functions(&settings)?;
     let is_whole = is_whole_project(&args.paths, &settings.root, &environment.current_dir);
+    let tokens =
+        TokenSources { seed: read_json_setting(&settings.seed_manifest, "the seed manifest")?, snapshot: None };
     let mut files = EvalFiles {
+        tokens: &tokens,
         functions: &functions,
         named: BTreeSet::new(),
         registry: registry.as_ref(),
@@ -70,7 +79,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
         are_all_valid: true,
     };
     for path in &paths {
-        let (issues, cases) = files.check(path)?;
+        let (issues, cases) = files.check(path, &mut silencer)?;
         reporter.file(cases);
         reporter.add(issues)?;
     }
@@ -85,13 +94,16 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
             None
         };
         let uncovered = unjudged.is_none().then_some(uncovered);
-        let checked = overlaps::check(map, registry.as_ref(), uncovered, &settings)?;
+        let checked = overlaps::check(map, registry.as_ref(), uncovered, &mut silencer, &settings)?;
         reporter.add(checked.issues)?;
         let unjudged =
             unjudged.or(checked.is_hidden.then_some("a tool may stand where the registry could not be read"));
         if let Some(why) = unjudged.filter(|_| map.pairs().next().is_some()) {
-            reporter.not_judged(overlaps::UNTESTED, why);
+            reporter.not_judged(Rule::UntestedOverlap.name(), why);
         }
+    }
+    if let Some(registry) = registry.as_ref().filter(|_| is_whole && files.are_all_valid) {
+        reporter.add(tools::unused_silences(&silencer, registry, &settings))?;
     }
     reporter.end(silencer.count(), settings.strict)
 }

@@ -2,11 +2,11 @@
 
 use clap::ValueEnum as _;
 use karat_core::case::EvalFile;
-use karat_core::coverage::{Coverage, Requirement, Suite};
 use karat_core::exit::ExitStatus;
-use karat_core::lock::{LockDiff, ToolsLock};
 use karat_report::destination::Destination;
 use karat_report::{ConsoleSettings, Verbosity, coverage_page, coverage_text};
+use karat_tools::coverage::{Coverage, Requirement, Suite};
+use karat_tools::lock::{LockDiff, ToolsLock};
 
 use crate::args::{CoverageArgs, OutputFormat, RequireName};
 use crate::confusion::{RunChoice, read_confusion};

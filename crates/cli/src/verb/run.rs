@@ -11,9 +11,10 @@ use std::time::Duration;
 use karat_agents::Throttle;
 use karat_core::assertion::Strictness;
 use karat_core::case::EvalFile;
+use karat_core::event::ReportError;
 use karat_core::event::RunTotals;
 use karat_core::exit::ExitStatus;
-use karat_core::port::{Agent, Ids, ReportError, StoreError};
+use karat_core::port::{Agent, Ids, StoreError};
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
 use karat_core::staleness::CurrentTool;
@@ -145,7 +146,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
     let folder = settings.output_dir.strip_prefix(&environment.current_dir).unwrap_or(&settings.output_dir);
     // Unless they could not all be written.
-    if status == ExitStatus::of_run(&totals) {
+    if status == totals.status() {
         printer.note(&format!("run {run_id}: {files} in {}", folder.display()));
     }
     Ok(recordings.close(status, printer))
@@ -332,7 +333,7 @@ fn repository_folder(environment: &Environment) -> String {
     folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::port::Reporter> {
+fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::event::Reporter> {
     let stdout = || Box::new(BufWriter::new(io::stdout())) as Box<dyn Write>;
     match format {
         RunFormat::Json => Box::new(JsonReporter::new(stdout())),
@@ -355,7 +356,7 @@ fn finish(
 ) -> ExitStatus {
     // Whoever closed our stdout has read enough; the results are on disk.
     let errors = errors.into_iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
-    let mut status = ExitStatus::of_run(totals);
+    let mut status = totals.status();
     // A reporter that cannot write says so at every event.
     let messages: BTreeSet<String> = errors.map(|error| redactor.text(&error.to_string()).into_owned()).collect();
     let mut failures: Vec<Failure> = messages.into_iter().map(Failure::errored).collect();

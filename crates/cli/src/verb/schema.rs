@@ -3,26 +3,27 @@
 use karat_agents::{ChatScript, Script};
 use karat_core::agreement::{AgreementReport, ContradictionList, Refinement, ResolvedContradiction, VersionComparison};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
-use karat_core::coverage::Coverage;
 use karat_core::exit::ExitStatus;
 use karat_core::feedback::Feedback;
 use karat_core::judgement::{EvalRun, EvalTestReport, Execution, FunctionCaseSchema};
-use karat_core::lock::{ToolsDiff, ToolsLock};
-use karat_core::overlap::OverlapMapSchema;
 use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
 use karat_core::stored::{
     EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ReceiveEvent, ShownTrace, StoredEvalRun, TraceList,
 };
-use karat_core::tool_list::ToolList;
+use karat_forge::BriefDocument;
+use karat_tools::coverage::Coverage;
+use karat_tools::lock::{ToolsDiff, ToolsLock};
+use karat_tools::overlap::OverlapMapSchema;
+use karat_tools::tool_list::ToolList;
 use schemars::{Schema, schema_for};
 
 use crate::args::{SchemaArgs, SchemaName};
 use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::verb::check::CheckReport;
+use crate::verb::check::{CheckReport, RuleList};
 use crate::verb::eval::{DoctorReport, EvalCheckReport};
 use crate::verb::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::verb::forge::ForgeReport;
@@ -65,6 +66,8 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Contradictions => schema_for!(ContradictionList),
         SchemaName::ContradictionsResolve => schema_for!(ResolvedContradiction),
         SchemaName::Forge => schema_for!(ForgeReport),
+        SchemaName::ForgeBrief => schema_for!(BriefDocument),
+        SchemaName::CheckRules => schema_for!(RuleList),
         SchemaName::Feedback => schema_for!(Feedback),
         SchemaName::FeedbackAdd => schema_for!(FeedbackChange),
         SchemaName::FeedbackImport => schema_for!(FeedbackImportReport),

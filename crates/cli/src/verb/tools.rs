@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use glob::Pattern;
 use karat_core::case::SuiteFile;
 use karat_core::exit::ExitStatus;
-use karat_core::lock::{LockDiff, StaleFile, ToolsDiff, ToolsLock, effects};
 use karat_core::registry::{GapKind, Registry, Tool};
-use karat_core::source::nearest;
-use karat_core::tool_list::ToolList;
+use karat_json::nearest;
+use karat_registry::export_script;
 use karat_report::destination::Destination;
 use karat_report::{changes_text, counted, tool_list_text, tools_diff_text};
+use karat_tools::lock::{LockDiff, StaleFile, ToolsDiff, ToolsLock, effects};
+use karat_tools::tool_list::ToolList;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
-use crate::args::{ConfigArgs, OutputFormat, ToolsArgs, ToolsDiffArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
+use crate::args::{
+    ConfigArgs, OutputFormat, ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb,
+};
 use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -31,6 +34,7 @@ pub(crate) fn run(args: &ToolsArgs, environment: &Environment, printer: &Printer
         Some(ToolsVerb::List(args)) => list(args, environment, printer),
         Some(ToolsVerb::Lock(args)) => lock(args, environment, printer),
         Some(ToolsVerb::Diff(args)) => diff(args, environment, printer),
+        Some(ToolsVerb::ExportScript(args)) => print_export_script(args, printer),
     }
 }
 
@@ -143,7 +147,7 @@ impl<'s> Selection<'s> {
         let (name, _) = self.names.iter().find(lost)?;
         let failure = Failure::nothing_selected(format!("no tool of the registry is '{name}'"));
         Some(match nearest(name, &registry.names()) {
-            _ if ["list", "lock", "diff"].contains(name) => {
+            _ if ["list", "lock", "diff", "export-script"].contains(name) => {
                 failure.hint(format!("if you mean the command, options come behind it: 'karat tools {name} …'"))
             }
             Some(near) => failure.hint(format!("did you mean '{near}'?")),
@@ -246,6 +250,12 @@ fn diff(args: &ToolsDiffArgs, environment: &Environment, printer: &Printer) -> R
         printer.warn(&format!("{file} is invalid, so it is not known whether it is stale; 'karat check' says more"));
     }
     Ok(if document.tools.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
+}
+
+/// Prints the script as it is: nothing of the project is read, and nothing is run.
+fn print_export_script(args: &ToolsExportScriptArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
+    printer.print(export_script(args.interpreter.into()))?;
+    Ok(ExitStatus::Success)
 }
 
 /// Finds the eval files; where nobody named any, none need to be there.

@@ -1,45 +1,57 @@
-//! Holds the shape of the workspace: a star, with the core in its middle.
+//! Holds the layers of the workspace: a crate uses layers below it, never one beside or above it, and no crate has a cycle
+//! of modules.
 //!
-//! The compiler forbids cycles, and nothing else. What `ARCHITECTURE.md` draws is held here.
+//! The compiler forbids cycles of crates, and nothing else. What `ARCHITECTURE.md` draws is held here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// What a crate is in the star.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
-    /// Pure: depends on none of ours.
-    Core,
-    /// One job each: depends on the core only, never on another of these.
-    Middle,
-    /// Wires the others together.
-    Wiring,
+/// The layers, from the bottom up. Crates of one layer do not know each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Layer {
+    /// Reusable parts that know nothing of karat.
+    Parts,
+    /// Cases, traces, assertions, verdicts: pure.
+    Domain,
+    /// What is concluded from the domain: pure.
+    Derived,
+    /// One technology or capability each.
+    Capability,
+    /// What people and programs read.
+    Presentation,
+    /// HTTP.
+    Server,
+    /// The command line, which may start the server.
+    CommandLine,
     /// Development only.
     Testkit,
 }
 
-/// Every crate's room, those to come as well.
-const ROOMS: [(&str, Room); 12] = [
-    ("karat-core", Room::Core),
-    ("karat-registry", Room::Middle),
-    ("karat-agents", Room::Middle),
-    ("karat-runner", Room::Middle),
-    ("karat-report", Room::Middle),
-    ("karat-forge", Room::Middle),
-    ("karat-sandbox", Room::Middle),
-    ("karat-traces", Room::Middle),
-    ("karat-store", Room::Middle),
-    ("karat-server", Room::Wiring),
-    ("karat", Room::Wiring),
-    ("karat-testkit", Room::Testkit),
+const LAYERS: [(&str, Layer); 15] = [
+    ("karat-pattern", Layer::Parts),
+    ("karat-json", Layer::Parts),
+    ("karat-core", Layer::Domain),
+    ("karat-tools", Layer::Derived),
+    ("karat-registry", Layer::Capability),
+    ("karat-agents", Layer::Capability),
+    ("karat-runner", Layer::Capability),
+    ("karat-forge", Layer::Capability),
+    ("karat-sandbox", Layer::Capability),
+    ("karat-traces", Layer::Capability),
+    ("karat-store", Layer::Capability),
+    ("karat-report", Layer::Presentation),
+    ("karat-server", Layer::Server),
+    ("karat", Layer::CommandLine),
+    ("karat-testkit", Layer::Testkit),
 ];
 
-/// What reaches for the world, and so must not come near the core.
-const WORLDLY: [&str; 6] = ["tokio", "reqwest", "axum", "sqlx", "hyper", "rusqlite"];
+/// Crates that reach for files, network or an async runtime, and so must not come near the domain.
+const IMPURE: [&str; 6] = ["tokio", "reqwest", "axum", "sqlx", "hyper", "rusqlite"];
 
-/// A crate of the workspace and what its manifest names.
+/// A crate of the workspace and the dependencies in its manifest.
 #[derive(Debug)]
 struct Package {
     name: String,
@@ -74,97 +86,73 @@ fn workspace() -> Vec<Package> {
 fn package(value: &Value) -> Package {
     let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
     let dependencies = value["dependencies"].as_array().expect("a list of dependencies");
-    Package {
-        name: name(value),
-        dependencies: dependencies
-            .iter()
-            .map(|dependency| Dependency { name: name(dependency), development: dependency["kind"] == "dev" })
-            .collect(),
-    }
+    let dependency =
+        |dependency: &Value| Dependency { name: name(dependency), development: dependency["kind"] == "dev" };
+    Package { name: name(value), dependencies: dependencies.iter().map(dependency).collect() }
 }
 
-fn room_of(name: &str) -> Option<Room> {
-    ROOMS.iter().find(|(known, _)| *known == name).map(|(_, room)| *room)
+fn layer_of(name: &str) -> Option<Layer> {
+    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
 }
 
-/// Lists what breaks the star, each with the rule and the way out.
+/// Lists what breaks the layers, each with the rule.
 fn violations(packages: &[Package]) -> Vec<String> {
-    let ours: BTreeMap<&str, Option<Room>> =
-        packages.iter().map(|package| (package.name.as_str(), room_of(&package.name))).collect();
     let mut found = Vec::new();
     for Package { name, dependencies } in packages {
-        let Some(room) = room_of(name) else {
-            found.push(format!(
-                "'{name}' has no room: decide what it is, say so in ARCHITECTURE.md, and add it to ROOMS in this test"
-            ));
+        let Some(layer) = layer_of(name) else {
+            found.push(format!("'{name}' has no layer: add it to LAYERS in this test and to ARCHITECTURE.md"));
             continue;
         };
         for dependency in dependencies {
-            let target = ours.get(dependency.name.as_str()).copied().flatten();
-            let fault = match target {
-                Some(target) => fault(room, name, target, dependency),
-                None => worldly_fault(room, dependency),
+            let rule = match layer_of(&dependency.name) {
+                Some(target) => broken_rule(layer, target, dependency),
+                None => (layer <= Layer::Derived && IMPURE.contains(&dependency.name.as_str()))
+                    .then_some("the domain is pure: declare a port there and implement it in a capability"),
             };
-            found.extend(fault.map(|rule| format!("'{name}' depends on '{}': {rule}", dependency.name)));
+            found.extend(rule.map(|rule| format!("'{name}' depends on '{}': {rule}", dependency.name)));
         }
     }
     found
 }
 
-fn fault(room: Room, name: &str, target: Room, dependency: &Dependency) -> Option<&'static str> {
-    match (room, target) {
-        (Room::Core, _) => Some(
-            "the core depends on none of ours, in tests neither: it declares a trait (a port), and the other crate \
-             implements it",
-        ),
-        (_, Room::Testkit) if !dependency.development => {
-            Some("the testkit never ships: name it under [dev-dependencies]")
+fn broken_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option<&'static str> {
+    match (layer, target) {
+        (Layer::Parts | Layer::Domain | Layer::Derived, Layer::Testkit) => {
+            Some("the domain is tested without the testkit")
         }
-        (_, Room::Core | Room::Testkit) | (Room::Wiring, Room::Middle) => None,
-        (Room::Middle, _) => Some(
-            "crates of the middle row do not know each other: move the shared type or trait to karat-core and let \
-             the command line or the server wire the two",
-        ),
-        (Room::Testkit, _) => Some(
-            "the testkit serves every crate's tests, so it depends on the core only: what tests one crate alone stands \
-             in that crate's tests",
-        ),
-        (Room::Wiring, _) if name == "karat" => None,
-        (Room::Wiring, _) => Some("the command line starts the server, never the other way round"),
+        (_, Layer::Testkit) if dependency.development => None,
+        (_, Layer::Testkit) => Some("the testkit never ships: name it under [dev-dependencies]"),
+        (Layer::Testkit, Layer::Parts | Layer::Domain | Layer::Derived) => None,
+        (Layer::Testkit, _) => Some("the testkit serves every crate's tests, so it knows the domain only"),
+        _ if target < layer => None,
+        _ if target == layer => Some("crates of one layer do not know each other: join them in a layer above"),
+        _ => Some("a crate uses layers below it, never above"),
     }
 }
 
-fn worldly_fault(room: Room, dependency: &Dependency) -> Option<&'static str> {
-    let worldly = WORLDLY.contains(&dependency.name.as_str());
-    (room == Room::Core && worldly).then_some(
-        "the core has no files, network, clock or async runtime: declare a port in karat-core and implement it in a \
-         crate of the middle row",
-    )
-}
-
 #[test]
-fn the_workspace_is_a_star() {
+fn crates_use_layers_below_them() {
     let packages = workspace();
     assert!(packages.iter().any(|package| package.name == "karat-core"), "cargo metadata lists the workspace");
     let violations = violations(&packages);
-    assert!(violations.is_empty(), "the architecture does not hold:\n- {}", violations.join("\n- "));
+    assert!(violations.is_empty(), "the layers do not hold:\n- {}", violations.join("\n- "));
 }
 
 #[test]
-fn nothing_worldly_reaches_the_core_through_others() {
+fn nothing_impure_reaches_the_domain_through_others() {
     let tree = cargo(&["tree", "--package", "karat-core", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
     let crates: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(crates.contains(&"serde_json"), "cargo tree lists what the core depends on");
-    let worldly: Vec<&&str> = crates.iter().filter(|name| WORLDLY.contains(name)).collect();
+    assert!(crates.contains(&"serde_json"), "cargo tree lists what the domain depends on");
+    let impure: Vec<&&str> = crates.iter().filter(|name| IMPURE.contains(name)).collect();
     assert!(
-        worldly.is_empty(),
-        "{worldly:?} came with a dependency of karat-core: turn off the feature that brings it \
+        impure.is_empty(),
+        "{impure:?} came with a dependency of karat-core: turn off the feature that brings it \
          (`cargo tree --package karat-core --invert NAME` shows the way)"
     );
 }
 
-/// A crate that names these; a name that begins with `dev:` is a development dependency.
-fn naming(name: &str, dependencies: &[&str]) -> Package {
+/// A crate with these dependencies; a name that begins with `dev:` is a development dependency.
+fn crate_with(name: &str, dependencies: &[&str]) -> Package {
     let dependency = |name: &&str| match name.strip_prefix("dev:") {
         Some(name) => Dependency { name: name.to_owned(), development: true },
         None => Dependency { name: (*name).to_owned(), development: false },
@@ -172,17 +160,10 @@ fn naming(name: &str, dependencies: &[&str]) -> Package {
     Package { name: name.to_owned(), dependencies: dependencies.iter().map(dependency).collect() }
 }
 
-fn violations_of(name: &str, dependencies: &[&str]) -> Vec<String> {
-    let mut packages: Vec<Package> =
-        ROOMS.iter().filter(|(known, _)| *known != name).map(|(known, _)| naming(known, &[])).collect();
-    packages.push(naming(name, dependencies));
-    violations(&packages)
-}
-
 #[test]
-fn what_the_star_allows() {
+fn what_the_layers_allow() {
     let allowed: [(&str, &[&str]); 7] = [
-        ("karat-core", &["serde_json", "dev:proptest"]),
+        ("karat-core", &["karat-json", "karat-pattern", "serde_json", "dev:proptest"]),
         ("karat-agents", &["karat-core", "tokio", "reqwest", "dev:karat-testkit"]),
         ("karat-store", &["karat-core", "sqlx"]),
         ("karat-server", &["karat-core", "karat-store", "karat-runner", "axum", "dev:karat-testkit"]),
@@ -191,48 +172,129 @@ fn what_the_star_allows() {
         ("karat-testkit", &["karat-core", "axum", "tokio"]),
     ];
     for (name, dependencies) in allowed {
-        assert_eq!(violations_of(name, dependencies), Vec::<String>::new(), "{name}");
+        assert_eq!(violations(&[crate_with(name, dependencies)]), Vec::<String>::new(), "{name}");
     }
 }
 
 #[test]
-fn what_the_star_forbids() {
-    let forbidden: [(&str, &[&str], &str); 15] = [
-        ("karat-core", &["karat-report"], "declares a trait"),
-        ("karat-core", &["dev:karat-testkit"], "in tests neither"),
+fn what_the_layers_forbid() {
+    let forbidden: [(&str, &[&str], &str); 14] = [
+        ("karat-json", &["karat-core"], "never above"),
+        ("karat-json", &["karat-pattern"], "of one layer"),
+        ("karat-core", &["karat-report"], "never above"),
+        ("karat-core", &["dev:karat-testkit"], "without the testkit"),
         ("karat-core", &["tokio"], "declare a port"),
-        ("karat-core", &["reqwest"], "declare a port"),
-        ("karat-core", &["axum"], "declare a port"),
-        ("karat-core", &["dev:sqlx"], "declare a port"),
-        ("karat-runner", &["karat-agents"], "do not know each other"),
-        ("karat-runner", &["dev:karat-report"], "do not know each other"),
-        ("karat-report", &["karat"], "do not know each other"),
-        ("karat-store", &["karat-server"], "do not know each other"),
+        ("karat-pattern", &["dev:sqlx"], "declare a port"),
+        ("karat-runner", &["karat-agents"], "of one layer"),
+        ("karat-runner", &["dev:karat-report"], "never above"),
+        ("karat-store", &["karat-server"], "never above"),
         ("karat-agents", &["karat-testkit"], "[dev-dependencies]"),
         ("karat", &["karat-testkit"], "[dev-dependencies]"),
-        ("karat-server", &["karat"], "never the other way round"),
-        ("karat-testkit", &["karat-runner"], "the core only"),
-        ("karat-helpers", &["karat-core"], "has no room"),
+        ("karat-server", &["karat"], "never above"),
+        ("karat-testkit", &["karat-runner"], "the domain only"),
+        ("karat-helpers", &["karat-core"], "has no layer"),
     ];
-    for (name, dependencies, lesson) in forbidden {
-        let found = violations_of(name, dependencies);
-        assert_eq!(found.len(), 1, "{name} {dependencies:?}: {found:?}");
-        assert!(found[0].contains(lesson) && found[0].contains(name), "{}", found[0]);
+    for (name, dependencies, rule) in forbidden {
+        let found = violations(&[crate_with(name, dependencies)]);
+        assert!(found.len() == 1 && found[0].contains(rule), "{name} with {dependencies:?}: {found:?}");
     }
 }
 
-/// The map names every crate once, and none that is not there.
+/// Crates whose modules still form cycles, to be cut.
+const WITH_CYCLES: [&str; 2] = ["cli", "registry"];
+
+/// The top-level modules of a crate, each with those that its code names as `crate::NAME`.
+fn module_graph(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut open = vec![source.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if entry.is_dir() {
+                open.push(entry);
+                continue;
+            }
+            let inside = entry.strip_prefix(source).expect("below the source");
+            let first = inside.components().next().expect("a name").as_os_str().to_string_lossy();
+            let module = first.trim_end_matches(".rs").to_owned();
+            let name = entry.file_name().expect("a name").to_string_lossy().into_owned();
+            let is_root = matches!(module.as_str(), "lib" | "main" | "build");
+            if entry.extension().is_none_or(|end| end != "rs") || name.ends_with("tests.rs") || is_root {
+                continue;
+            }
+            let text = std::fs::read_to_string(&entry).expect("UTF-8");
+            graph.entry(module).or_default().extend(named_modules(&text));
+        }
+    }
+    let modules: BTreeSet<String> = graph.keys().cloned().collect();
+    for (module, named) in &mut graph {
+        named.retain(|name| name != module && modules.contains(name));
+    }
+    graph
+}
+
+/// Returns the modules that a source names behind `crate::`, outside of comments and of its tests.
+fn named_modules(text: &str) -> BTreeSet<String> {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let mut named = BTreeSet::new();
+    for line in lines {
+        for behind in line.split("crate::").skip(1) {
+            let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+            // A name may end in the same letters: `my_crate::x` is another crate.
+            named.insert(behind.chars().take_while(|letter| is_part(*letter)).collect::<String>());
+        }
+    }
+    named
+}
+
+/// Returns the modules from which a way leads back to themselves.
+fn in_cycles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&str> {
+    let reaches_itself = |start: &String| {
+        let mut seen: BTreeSet<&String> = BTreeSet::new();
+        let mut open: Vec<&String> = graph[start].iter().collect();
+        while let Some(module) = open.pop() {
+            if module == start {
+                return true;
+            }
+            if seen.insert(module) {
+                open.extend(&graph[module]);
+            }
+        }
+        false
+    };
+    graph.keys().filter(|module| reaches_itself(module)).map(String::as_str).collect()
+}
+
 #[test]
-fn the_map_names_every_room() {
-    let map = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
-    let map = std::fs::read_to_string(map).expect("the map");
-    let mut drawn: Vec<&str> =
-        map.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).map(|(name, _)| name).collect();
-    let mut known: Vec<&str> = ROOMS
-        .iter()
-        .map(|(name, _)| if *name == "karat" { "cli" } else { name.strip_prefix("karat-").unwrap_or(name) })
-        .collect();
-    drawn.sort_unstable();
-    known.sort_unstable();
-    assert_eq!(drawn, known);
+fn no_crate_has_a_cycle_of_modules() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(crates).expect("crates").map(|entry| entry.expect("an entry").path()) {
+        let name = entry.file_name().expect("a name").to_string_lossy().into_owned();
+        let graph = module_graph(&entry.join("src"));
+        let cycles = in_cycles(&graph);
+        if WITH_CYCLES.contains(&name.as_str()) {
+            assert!(!cycles.is_empty(), "{name} has no cycle any more: take it off the list");
+        } else {
+            assert!(cycles.is_empty(), "modules of {name} form a cycle: {cycles:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 12, "{checked} crates");
+}
+
+#[test]
+fn a_cycle_of_modules_is_found() {
+    let graph = |edges: &[(&str, &[&str])]| {
+        let edge = |(from, to): &(&str, &[&str])| {
+            ((*from).to_owned(), to.iter().map(|&name| name.to_owned()).collect::<BTreeSet<String>>())
+        };
+        edges.iter().map(edge).collect::<BTreeMap<_, _>>()
+    };
+    let straight = graph(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])]);
+    assert!(in_cycles(&straight).is_empty());
+    let round = graph(&[("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("d", &["a"])]);
+    assert_eq!(in_cycles(&round), BTreeSet::from(["a", "b", "c"]));
+    let text = "use crate::alpha::X; // crate::beta\nfn f() { crate::gamma::g() }\n#[cfg(test)]\nmod tests { use crate::delta; }";
+    assert_eq!(named_modules(text), BTreeSet::from(["alpha".to_owned(), "gamma".to_owned()]));
 }

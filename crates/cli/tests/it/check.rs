@@ -98,7 +98,7 @@ fn an_edited_regression_case_is_found() {
         "id": "rg-x-001", "description": "regression — was empty", "difficulty": "regression",
         "createdAt": "2026-01-01T00:00:00Z", "bugRef": "#1", "input": {"message": "m"}, "expect": {"responseNonEmpty": true},
     });
-    let hash = karat_core::canonical::canonical_hash(&regression);
+    let hash = karat_json::canonical::canonical_hash(&regression);
     let mut file = json!({"metadata": {"caseHashes": {"rg-x-001": hash}}, "cases": [regression]});
     let project = project().file("evals/x.regression.json", file.clone());
     assert_eq!(project.run(["check"]).code, Some(0));

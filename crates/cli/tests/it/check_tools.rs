@@ -150,9 +150,7 @@ fn a_rule_that_nobody_knows_is_an_error() {
     ----- stdout -----
     ----- stderr -----
     error: --silence/get_weather: 'get_weather' must be an array of rules or "*", found a string
-    hint: rules: description-missing, description-action, description-returns,
-      description-trigger, description-disambiguation, description-vague,
-      description-length, description-duplicate, registry-unknown
+    hint: for example ["description-trigger"], or "*" for all rules
     "#);
 }
 
@@ -163,6 +161,13 @@ fn an_overlap_needs_an_ambiguous_case() {
     insta::assert_snapshot!(project.run(["check", "--silence", "{}"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
+      ⚠ ls-get-weather-001: this set is never right, since it holds a tool that
+      │ 'toolsNotCalled' forbids (unused-assertion)
+        ╭─[evals/get-weather.labeled.json:10:5]
+     10 │     [
+        ·     ─
+        ╰────
+
       × no ambiguous case covers the overlap of 'get_forecast' and 'get_weather'
       │ (untested-overlap)
        ╭─[evals/overlap-map.json:4:4]
@@ -172,7 +177,7 @@ fn an_overlap_needs_an_ambiguous_case() {
       help: add a case with "difficulty": "ambiguous" whose 'toolsAcceptable'
             names both, e.g. [["get_forecast"], ["get_weather"]]
 
-    2 tools, 1 file, 1 case: 0 invalid, 1 error, 0 warnings
+    2 tools, 1 file, 1 case: 0 invalid, 1 error, 1 warning
     ----- stderr -----
     "#);
 }

@@ -179,7 +179,7 @@ fn results_that_do_not_count_are_counted() {
     let suite = json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]}))]);
     let project = travel().file("evals/get-weather.golden.json", &suite);
     let bytes = std::fs::read(project.path().join("evals/get-weather.golden.json")).unwrap();
-    let hash = karat_core::hash::short_hash(&bytes);
+    let hash = karat_json::hash::short_hash(&bytes);
     let foreign = |metadata: Value, details: Value| {
         json!({
             "cases": [
@@ -402,8 +402,8 @@ fn lines_fit_eighty_columns_whatever_the_names() {
         .file("evals/x.golden.json", cases);
     project.run(["run"]);
     let output = project.run(["coverage"]);
-    let widest = output.stdout.lines().max_by_key(|line| karat_core::text::display_width(line)).unwrap();
-    assert!(karat_core::text::display_width(widest) <= 80, "{widest}");
+    let widest = output.stdout.lines().max_by_key(|line| karat_json::text::display_width(line)).unwrap();
+    assert!(karat_json::text::display_width(widest) <= 80, "{widest}");
     assert!(!output.stdout.contains(['\u{1b}', '\u{202e}']));
     let ascii = project.run(["coverage", "--ascii"]);
     assert!(ascii.stdout.is_ascii(), "{}", ascii.stdout);

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use karat_core::hash::short_hash;
 use karat_core::port::{EvalStore, TraceStore};
 use karat_core::stored::{NewTrace, NewVersion, StoredExecution};
+use karat_json::hash::short_hash;
 use karat_store::Location;
 use karat_testkit::project::TempProject;
 use sqlx::{Connection as _, PgConnection, SqliteConnection};

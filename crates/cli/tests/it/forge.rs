@@ -1,5 +1,7 @@
 //! `karat forge` where nobody is asked.
 
+use std::collections::BTreeSet;
+
 use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
@@ -86,39 +88,37 @@ fn the_plan_is_shown_as_in_the_contract() {
     assert_eq!((&report["tool"], &report["plan"]["tools"]), (&json!("get_weather"), &json!(3)));
 }
 
-/// The numbers of the formula, in files that are right.
+/// Without a model only trigger phrases and edge messages are drafted; the rest of the formula stays open.
 #[rstest]
-#[case(1, 0, 0, 0, 25, 5)]
-#[case(3, 1, 1, 13, 28, 6)]
-#[case(12, 3, 1, 22, 32, 9)]
-#[case(60, 2, 1, 70, 30, 25)]
-fn whatever_the_registry_the_files_pass_a_check(
+#[case(1, 0, 0, "2 golden, 25 ambiguous", 5)]
+#[case(3, 1, 1, "3 golden, 13 straightforward, 28 ambiguous", 6)]
+#[case(12, 3, 1, "4 golden, 22 straightforward, 32 ambiguous", 9)]
+#[case(60, 2, 1, "4 golden, 70 straightforward, 30 ambiguous, 6 edge", 19)]
+fn what_is_drafted_without_a_model_passes_a_check(
     #[case] registry: usize,
     #[case] neighbours: usize,
     #[case] clusters: usize,
-    #[case] straightforward: usize,
-    #[case] ambiguous: usize,
+    #[case] open: &str,
     #[case] edge: usize,
 ) {
     let project = forge_project(registry).file("evals/overlap-map.json", overlaps(neighbours, clusters));
     let output = project.run(["forge", "get_weather", "--approve-all"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains(&format!("still open: {open}\n")), "{}", output.stdout);
     let (golden, labeled) = ("evals/get-weather.golden.json", "evals/get-weather.labeled.json");
-    let labeled_cases = project.read_json(labeled);
-    let of = |difficulty: &str| {
-        let cases = labeled_cases["cases"].as_array().expect("cases").iter();
-        cases.filter(|case| case["difficulty"] == difficulty).count()
-    };
-    assert_eq!((of("straightforward"), of("ambiguous"), of("edge")), (straightforward, ambiguous, edge));
-    assert!((5..=10).contains(&count(&project, golden)));
-    let checked = project.run(["check"]);
-    assert!(checked.stdout.contains("0 invalid, 0 errors"), "{}", checked.both());
+    assert_eq!((count(&project, golden), count(&project, labeled)), (4, edge));
+    let checked = project.run(["check", golden, labeled, "--format", "json"]);
+    let report: Value = serde_json::from_str(&checked.stdout).expect("JSON");
+    let issues = report["issues"].as_array().expect("issues").iter();
+    let of_cases: BTreeSet<&str> =
+        issues.filter(|issue| issue["caseId"].is_string()).filter_map(|issue| issue["rule"].as_str()).collect();
+    assert_eq!(of_cases, BTreeSet::from(["few-proof-values"]), "only what nobody could know without a run");
     assert!(!project.path().join(".karat/forge/get-weather.json").exists());
-    // Once more: all is there, and nothing is touched.
+    // Once more: nothing is touched.
     let before = (project.read(golden), project.read(labeled));
     let again = project.run(["forge", "get_weather", "--approve-all"]);
     assert_eq!(again.code, Some(0), "{}", again.both());
-    assert!(again.stdout.contains("nothing to draft"), "{}", again.stdout);
+    assert!(again.stdout.contains("still open"), "{}", again.stdout);
     assert_eq!((project.read(golden), project.read(labeled)), before);
 }
 
@@ -173,24 +173,28 @@ fn a_dry_run_writes_nothing() {
 fn a_vague_description_is_refused_with_what_is_missing() {
     let project = forge_project(3)
         .file("tools.json", json!([{"name": "get_weather", "description": "Helps with stuff."}, {"name": "nothing"}]));
-    insta::assert_snapshot!(project.run(["forge", "get_weather", "--approve-all"]).filtered(), @"
+    insta::assert_snapshot!(project.run(["forge", "get_weather", "--approve-all"]).filtered(), @r#"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the description of 'get_weather' is too vague for reliable evals (tools.json:4:18): fix it first
+    error: get_weather (tools.json:4:18): The tool description is too vague for reliable eval generation. Fix the description first.
       description-trigger: the description does not say when to use the tool: there is no 'Use when …'
         add a sentence that says when to call it: Use when the user asks ….
       description-vague: 'stuff' could mean anything
         say what exactly: which things, of whom, from where, and what happens to them
-    ");
-    insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @"
+      a description to start from: Helps with stuff <which exactly, of whom, from where>. Use when the user asks ….
+      to draft all the same, put this into karat.json: {"silence": {"get_weather": ["description-trigger", "description-vague"]}}
+    "#);
+    insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @r#"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the description of 'nothing' is too vague for reliable evals (tools.json:6:2): fix it first
+    error: nothing (tools.json:6:2): The tool description is too vague for reliable eval generation. Fix the description first.
       description-missing: there is no description, so a model can only guess what the tool is for
         write: <What it does>. Use when the user asks …. <Where another tool is meant: For …, use OTHER instead.>
-    ");
+      a description to start from: <What it does>. Use when the user asks ….
+      to draft all the same, put this into karat.json: {"silence": {"nothing": ["description-missing"]}}
+    "#);
     assert_eq!(project.files_in("evals", ".json").len(), 1);
     // Who silenced it has looked at it.
     let silenced = project.run(["forge", "get_weather", "--plan", "--silence", r#"{"get_weather": "*"}"#]);
@@ -203,13 +207,13 @@ fn what_is_wrong_is_said_with_a_way_out() {
     let few = json!([{"name": "get_weather", "description": tools(1)["tools"][0]["description"]}]);
     let cases: [(&[&str], i32, &str); 8] = [
         (&["forge", "get_wether", "--plan"], 2, "did you mean 'get_weather'?"),
-        (&["forge", "get_weather"], 2, "--approve-all writes them although nobody has looked at them"),
+        (&["forge", "get_weather"], 2, "a person has to approve the drafts"),
         (&["forge"], 2, "karat forge TOOL"),
         (&["forge", "--resume", "--approve-all"], 4, "karat forge TOOL begins one"),
         (&["forge", "get_weather", "--resume", "--approve-all"], 4, "karat forge get_weather begins one"),
         (&["forge", "get_weather", "--dry-run", "--drafter", "traces"], 4, "--traces FILE.jsonl"),
         (&["forge", "get_weather", "--dry-run", "--drafter", "model"], 2, "give --model KIND:MODEL"),
-        (&["forge", "get_weather", "--dry-run", "--model", "nobody:m"], 2, "'nobody:m' is no drafter"),
+        (&["forge", "get_weather", "--dry-run", "--model", "nobody:m"], 2, "'nobody:m' is not a valid drafter"),
     ];
     for (arguments, code, words) in cases {
         let output = project.run(arguments.iter().copied());
@@ -222,6 +226,20 @@ fn what_is_wrong_is_said_with_a_way_out() {
     assert!(output.stderr.contains("has 1 trigger phrases, and at least 3"), "{}", output.stderr);
     let given = ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
     assert_eq!(project.run(given).code, Some(0));
+}
+
+#[test]
+fn a_brief_without_trigger_phrases_warns() {
+    let tool = json!({"name": "get_weather", "description": tools(1)["tools"][0]["description"]});
+    let project = forge_project(1).file("tools.json", json!([tool]));
+    let output = project.run(["forge", "get_weather", "--brief"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.unbroken_stderr().contains("0 trigger phrases, but golden cases need 3 to 5"), "{}", output.stderr);
+    let given = ["forge", "get_weather", "--brief", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
+    for arguments in [&given[..], &["forge", "get_weather", "--brief", "--tier", "labeled"]] {
+        let output = project.run(arguments.iter().copied());
+        assert!(!output.stderr.contains("trigger phrases"), "{}", output.stderr);
+    }
 }
 
 #[test]
@@ -308,23 +326,4 @@ fn cases_come_from_traces() {
     let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden", "--traces", "empty.jsonl"]);
     assert_eq!(output.code, Some(4), "{}", output.both());
     assert!(output.stderr.contains("there are no traces in empty.jsonl"), "{}", output.stderr);
-}
-
-/// A difficulty that fails often gets a proposal for more, which somebody has to ask for.
-#[test]
-fn what_fails_often_grows_when_asked() {
-    let script = json!({"replies": {}, "otherwise": {"response": "no idea", "toolCalls": []}});
-    let project = forge_project(3).file("agent.json", script);
-    assert_eq!(project.run(["forge", "get_weather", "--approve-all"]).code, Some(0));
-    let wanted = count(&project, "evals/get-weather.labeled.json");
-    project.run(["run", "evals/get-weather.labeled.json", "--agent-endpoint", "scripted:agent.json"]);
-    let plan = project.run(["forge", "get_weather", "--plan"]);
-    let growing = "straightforward: 13 of 13 cases fail (100 %), so 20 cases instead of 13 (with --grow)";
-    assert!(plan.unbroken_stderr().contains(growing), "{}", plan.stderr);
-    assert!(plan.stdout.contains("Straightforward: 0 cases (0 batches), 13 of 13 are there"), "{}", plan.stdout);
-    let grown = project.run(["forge", "get_weather", "--plan", "--grow"]);
-    assert!(grown.stdout.contains("Straightforward: 7 cases (2 batches), 13 of 20 are there"), "{}", grown.stdout);
-    assert_eq!(project.run(["forge", "get_weather", "--approve-all", "--grow"]).code, Some(0));
-    assert!(count(&project, "evals/get-weather.labeled.json") >= wanted + 7);
-    assert_eq!(project.run(["check"]).code, Some(0));
 }

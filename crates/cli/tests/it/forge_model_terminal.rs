@@ -12,15 +12,21 @@ const GOLDEN: &str = "evals/get-weather.golden.json";
 
 /// Returns cases as a good model drafts them, one for each place of the golden batch.
 fn good_cases(project: &TempProject) -> Vec<Value> {
-    let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden", "--format", "json"]);
-    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
-    let drafts = report["batches"][0]["drafts"].as_array().expect("drafts").clone();
-    let with_proof = |draft: Value| {
-        let mut case = draft["case"].clone();
-        case["expect"]["responseContains"] = json!(["21.5 °C", "north-west"]);
-        case
+    let output = project.run(["forge", "get_weather", "--brief", "--tier", "golden", "--format", "json"]);
+    let brief: Value = serde_json::from_str(&output.stdout).expect("a brief");
+    let case = |(number, slot): (usize, &Value)| {
+        json!({
+            "id": slot["id"],
+            "description": slot["purpose"],
+            "input": {"message": format!("Question {number} of the {number}th kind: is it windy in town {number}?")},
+            "expect": {
+                "toolsCalled": ["get_weather"],
+                "responseContains": ["21.5 °C", "north-west"],
+                "responseNotContains": ["I don't know"],
+            },
+        })
     };
-    drafts.into_iter().map(with_proof).collect()
+    brief["slots"].as_array().expect("slots").iter().enumerate().map(case).collect()
 }
 
 /// Returns the same cases, each changed.

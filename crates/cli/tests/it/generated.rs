@@ -59,6 +59,7 @@ fn the_command_line_reference_is_fresh() {
         "tools list",
         "tools lock",
         "tools diff",
+        "tools export-script",
         "overlap",
         "overlap list",
         "overlap suggest",
@@ -108,6 +109,31 @@ fn the_command_line_reference_is_fresh() {
         let _ = write!(page, "\n## {}\n\n```text\n{}\n```\n", title.trim(), output.stdout.trim_end());
     }
     assert_fresh("docs/cli.md", &page);
+}
+
+#[test]
+fn the_list_of_rules_is_fresh() {
+    let output = project().run(["check", "--rules", "--format", "json"]);
+    let list: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let mut page = "# Rules for cases\n\n`karat check` holds eval files to these rules, and `karat forge` holds drafts to \
+                    them before you see them. A draft\nwith an error cannot be approved. Silence a rule for a tool, or for \
+                    all tools with `*`, in `karat.json`:\n`{\"silence\": {\"get_weather\": [\"few-proof-values\"]}}`.\n\n\
+                    Made by the program; do not edit.\n\n\
+                    | rule | in files | in drafts | what holds | what breaks it |\n|---|---|---|---|---|\n"
+        .to_owned();
+    for rule in list["rules"].as_array().unwrap() {
+        let text = |key: &str| rule[key].as_str().unwrap_or("–").replace('|', "\\|");
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} | {} | `{}` |",
+            text("rule"),
+            text("severity"),
+            text("draftSeverity"),
+            text("summary"),
+            text("example").replace('`', "")
+        );
+    }
+    assert_fresh("docs/rules.md", &page);
 }
 
 #[test]

@@ -30,10 +30,13 @@ mod feedback;
 mod feedback_import;
 mod forge;
 #[cfg(unix)]
+mod forge_agent;
+#[cfg(unix)]
 mod forge_kill;
 mod forge_model;
 #[cfg(unix)]
 mod forge_model_terminal;
+mod forge_shop;
 mod forge_terminal;
 mod from_trace;
 mod generated;

@@ -239,7 +239,7 @@ fn what_is_missing_is_said_with_a_way_out() {
         (&["eval", "refine", "tone", "--model", "openai:m", "--approved-by", " "], 2, "--approved-by is empty"),
         (&["eval", "refine", "tone"], 2, "set 'refine' in karat.json"),
         (&["eval", "refine", "tune", "--model", "openai:m"], 2, "did you mean 'eval_tone'?"),
-        (&["eval", "refine", "tone", "--model", "nobody:m"], 2, "'nobody:m' is no rewriter"),
+        (&["eval", "refine", "tone", "--model", "nobody:m"], 2, "'nobody:m' is not a valid rewriter"),
         (&["eval", "refine", "tone", "--hold-out", "1"], 2, "--hold-out must be between 0 and 1"),
         (&["eval", "refine", "tone", "--candidates", "0"], 2, "--candidates must be from 1 to 20"),
     ];

@@ -1,6 +1,6 @@
 //! `karat regress`.
 
-use karat_core::canonical::canonical_hash;
+use karat_json::canonical::canonical_hash;
 use karat_testkit::project::{Output, TempProject};
 use serde_json::{Value, json};
 

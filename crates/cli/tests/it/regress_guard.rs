@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::canonical::canonical_hash;
+use karat_json::canonical::canonical_hash;
 use karat_testkit::project::{Output, TempProject};
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -181,7 +181,7 @@ fn a_judge_is_configured_in_three_ways() {
 fn a_judge_that_cannot_be_had_stops_the_run() {
     let project = suite().file("odd.json", json!({ "replies": [], "otherwize": {} }));
     for (judge, message) in [
-        ("oracle:x", "'oracle:x' is no judge"),
+        ("oracle:x", "'oracle:x' is not a valid judge"),
         ("scripted:none.json", "cannot read the judge's script"),
         ("scripted:odd.json", "unknown key 'otherwize'"),
         ("{\"model\": \"scripted:judge.json\", \"temperature\": 0}", "a scripted judge has no 'temperature'"),

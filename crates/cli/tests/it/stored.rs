@@ -55,7 +55,7 @@ impl ProjectStore {
         let version = NewVersion {
             eval_id: eval_id.to_owned(),
             code: code.to_owned(),
-            code_hash: karat_core::hash::short_hash(code.as_bytes()),
+            code_hash: karat_json::hash::short_hash(code.as_bytes()),
             guest_hash: "guest".to_owned(),
             note: None,
             created_at: at(0),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use karat_testkit::project::TempProject;
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::support::{case, project};
@@ -163,5 +164,55 @@ fn wait_until_gone(pid: &str) {
     while !is_gone() {
         assert!(started.elapsed() < Duration::from_secs(10), "{pid} is still there");
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A tool whose schema is a map of fields.
+const FIELD_MAP: &str = "
+export const getWeather = {
+  name: 'get_weather',
+  description: 'Fetches the weather.',
+  schema: { city: { type: 'string' }, days: { type: 'number', optional: true } },
+  execute: async () => null,
+};
+";
+
+#[rstest]
+#[case::source("tools/tools.exports.ts")]
+#[case::json("tools.json")]
+fn arguments_are_checked_against_a_map_of_fields(#[case] registry: &str) {
+    let schema = json!({"city": {"type": "string"}, "days": {"type": "number", "optional": true}});
+    let arguments = [
+        ("all", json!({"city": "Paris", "days": 2})),
+        ("without the optional one", json!({"city": "Paris"})),
+        ("wrong type", json!({"city": 7})),
+        ("unknown key", json!({"city": "Paris", "country": "FR"})),
+        ("without the required one", json!({"days": 2})),
+    ];
+    let expect = json!({"toolArgsValid": true, "toolsCalled": ["get_weather"], "responseContains": ["ok", "done"]});
+    let mut replies = serde_json::Map::new();
+    let mut cases = Vec::new();
+    for (number, (message, params)) in arguments.into_iter().enumerate() {
+        let calls = json!([{"name": "get_weather", "success": true, "params": params}]);
+        replies.insert(message.to_owned(), json!({"response": "ok, done", "toolCalls": calls}));
+        cases.push(case(&format!("gs-x-{number:03}"), message, expect.clone()));
+    }
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json", "toolRegistryPath": registry}))
+        .file("tools/tools.exports.ts", FIELD_MAP)
+        .file("tools.json", json!([{"name": "get_weather", "description": "Fetches the weather.", "schema": schema}]))
+        .file("agent.json", json!({"replies": replies}))
+        .file("evals/x.golden.json", json!(cases));
+    let output = project.run(["run", "--no-store", "--ascii"]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    let failures: Vec<&str> = output.stdout.split("toolArgsValid: ").skip(1).collect();
+    let reasons = [
+        r#"/city: 7 is not of type "string""#,
+        "Additional properties are not allowed ('country' was unexpected)",
+        r#""city" is a required property"#,
+    ];
+    assert_eq!(failures.len(), reasons.len(), "{}", output.both());
+    for (failure, reason) in failures.iter().zip(reasons) {
+        assert!(failure.contains(reason), "{}", output.both());
     }
 }

@@ -480,3 +480,74 @@ fn a_registry_that_lost_its_tools_does_not_empty_the_lock() {
     ");
     assert_eq!(project.read("evals/tools.lock.json"), before);
 }
+
+/// A project whose registry is what an export script in `export.py` prints.
+fn with_export(arguments: &[&str]) -> TempProject {
+    let script = project().run(["tools", "export-script", "python"]);
+    assert_eq!(script.code, Some(0), "{}", script.both());
+    let command: Vec<&str> = ["python3", "-B", "export.py"].iter().chain(arguments).copied().collect();
+    project().file("karat.json", json!({"toolRegistry": {"command": command}})).file("export.py", script.stdout)
+}
+
+/// Returns each tool with its parameters, `*` at those that are required, and its description.
+fn signatures(project: &TempProject) -> Vec<String> {
+    let output = project.run(["tools", "--format", "json"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let signature = |tool: &Value| {
+        let schema = &tool["inputSchema"];
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let parameters = schema["properties"].as_object().into_iter().flatten();
+        let parameters: Vec<String> = parameters
+            .map(|(name, _)| format!("{name}{}", if required.contains(&json!(name)) { "*" } else { "" }))
+            .collect();
+        format!("{}({}): {}", tool["name"].as_str().unwrap(), parameters.join(", "), tool["description"])
+    };
+    parsed(&output.stdout)["tools"].as_array().unwrap().iter().map(signature).collect()
+}
+
+#[test]
+fn exported_tools_are_a_registry() {
+    let module = "
+print('starting')
+
+def add(a: int, b: int = 2) -> int:
+    'Adds two numbers.'
+    return a + b
+
+def helper(x): return x
+
+TOOLS = [add, {'name': 'look', 'description': 'Looks.', 'input_schema': {'type': 'object', 'properties': {'x': {}}}}]
+
+def build(): return [helper]
+";
+    let tools = |arguments: &[&str]| signatures(&with_export(arguments).file("app/tools.py", module));
+    let (add, look) = (r#"add(a*, b): "Adds two numbers.""#, r#"look(x): "Looks.""#);
+    assert_eq!(tools(&["app/tools.py"]), [add, look]);
+    assert_eq!(tools(&["app.tools"]), [add, look]);
+    assert_eq!(tools(&["app/tools.py", "add"]), [add]);
+    assert_eq!(tools(&["app/tools.py", "build()"]), ["helper(x*): null"]);
+    // Functions that nothing marks as tools count where there is nothing else.
+    let text = "from json import dumps\ndef one(a, *rest): 'One.'\ndef _two(): ...\n";
+    assert_eq!(signatures(&with_export(&["plain.py"]).file("plain.py", text)), [r#"one(a*): "One.""#]);
+}
+
+#[test]
+fn an_export_says_why_there_are_no_tools() {
+    let run = |module: &str| with_export(&["m.py"]).file("m.py", module).run(["tools"]);
+    for (module, message) in [
+        ("X = 1\n", "error: no tools found in m.py"),
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+    ] {
+        let output = run(module);
+        assert_eq!(output.code, Some(2), "{}", output.both());
+        assert!(output.stderr.contains(message), "{}", output.both());
+    }
+}
+
+#[test]
+fn an_export_script_is_for_a_known_interpreter() {
+    let node = project().run(["tools", "export-script", "node"]);
+    assert!(node.stdout.starts_with("// Writes the tools of a JavaScript or TypeScript module"), "{}", node.both());
+    let output = project().run(["tools", "export-script", "ruby"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+}

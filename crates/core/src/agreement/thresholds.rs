@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::estimate::Estimate;
 use super::figures::Figures;
 use crate::gate::read_share;
-use crate::source::{ObjectReader, Path, Problems, read_positive_count};
 use crate::stored::AgreementCounts;
+use karat_json::{ObjectReader, Path, Problems, read_positive_count};
 
 /// When `karat eval agreement` raises an alert; what is not given has its default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]

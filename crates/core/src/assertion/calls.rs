@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Mode};
-use crate::text::quoted_list;
+use karat_json::text::quoted_list;
 
 pub(super) fn no_tool_errors(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.no_tool_errors != Some(true) {

@@ -7,8 +7,7 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Strictness, Verdict, judge_field};
-use crate::judgement::{Conclusion, Judgement};
-use crate::result::EvalResult;
+use crate::judgement::{Conclusion, EvalResult, Judgement};
 
 /// A trace about which everything is known but what eval functions say.
 #[derive(Debug)]

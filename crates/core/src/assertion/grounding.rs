@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::text::quoted_list;
+use karat_json::text::quoted_list;
 
 /// How many numbers a failure lists.
 const MOST_SHOWN: usize = 10;

@@ -18,7 +18,6 @@ use std::ops::ControlFlow;
 
 pub use evals::Judging;
 pub use field::Field;
-pub use schema::compile_schema;
 pub use tally::{Failure, Verdict};
 pub use vacuity::can_fail;
 

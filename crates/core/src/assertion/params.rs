@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::case::{CallSelector, ParamAssertion, ParamCheck};
-use crate::pattern::Pattern;
-use crate::text::{quoted_list, text_form};
 use crate::token::{Resolved, TokenSources};
 use crate::trace::ToolCall;
+use karat_json::text::{quoted_list, text_form};
+use karat_pattern::Pattern;
 
 pub(super) fn tool_params(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let assertions = evidence.case.expect.tool_params.as_deref().unwrap_or_default();

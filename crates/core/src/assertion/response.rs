@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::pattern::Pattern;
-use crate::text::quoted_list;
 use crate::token::Resolved;
+use karat_json::text::quoted_list;
+use karat_pattern::Pattern;
 
 pub(super) fn non_empty(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.response_non_empty != Some(true) {

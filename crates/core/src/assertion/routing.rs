@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::case::{NO_TOOL, ToolsCalledMatch};
-use crate::text::quoted_list;
+use karat_json::text::quoted_list;
 
 pub(super) fn tools_called(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let expect = &evidence.case.expect;

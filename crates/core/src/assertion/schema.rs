@@ -2,24 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
+use crate::json_schema::compile_schema;
 use crate::registry::{Tool, ToolField};
-
-/// How far a schema's own patterns may backtrack before the text counts as not matching.
-const BACKTRACK_LIMIT: usize = 100_000;
-
-/// Compiles a JSON Schema; nothing is ever fetched for it.
-pub fn compile_schema(schema: &Value) -> Result<Validator, String> {
-    jsonschema::options()
-        .offline()
-        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
-        .build(schema)
-        .map_err(|error| error.to_string())
-}
 
 pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.tool_args_valid != Some(true) {

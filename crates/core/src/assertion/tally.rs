@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Field, Strictness};
-use crate::result::EvalResult;
+use crate::judgement::EvalResult;
 
 /// One check that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

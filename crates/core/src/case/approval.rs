@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::source::{ObjectReader, Path, Problems, read_string, read_strings};
+use karat_json::{ObjectReader, Path, Problems, read_string, read_strings};
 
 /// One approval: nothing that was drafted stands in a file without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -73,7 +73,7 @@ pub struct Metadata {
 }
 
 /// How hard a labeled case is meant to be, or that it guards a fixed bug.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Difficulty {
     Straightforward,

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::read_expectation::read_expectation;
 use super::read_rubric::{read_rubric_case, refuse_other_tier};
 use super::{Approval, Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
-use crate::hash::short_hash;
-use crate::source::{
+use karat_json::hash::short_hash;
+use karat_json::{
     Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
     read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
-use crate::pattern::Pattern;
-use crate::source::{
+use crate::token;
+use karat_json::text::shorten;
+use karat_json::{
     ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_positive_count,
     read_positive_number, read_string, read_strings, read_word, type_name,
 };
-use crate::text::shorten;
-use crate::token;
+use karat_pattern::Pattern;
 
 /// What the name of every eval function begins with.
 const FUNCTION_PREFIX: &str = "eval_";
@@ -48,7 +48,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         tool_args_valid: object.optional("toolArgsValid", path, problems, read_bool),
         response_json_schema: object.optional("responseJsonSchema", path, problems, |value, path, problems| {
             let schema = read_object_map(value, path, problems)?;
-            if let Err(error) = crate::assertion::compile_schema(value) {
+            if let Err(error) = crate::json_schema::compile_schema(value) {
                 problems.at(path, format!("{} is not a JSON Schema: {}", path.name(), shorten(&error, 300)));
                 return None;
             }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::read::{read_id, read_input};
 use super::{Case, Dimension, Expectation, Metadata, RubricCase, Tier};
-use crate::source::{
+use karat_json::{
     ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_positive_count, read_string,
 };
 

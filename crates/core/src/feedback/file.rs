@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::cells::Records;
 use super::{Feedback, RETRACTED, Rating};
-use crate::source::{Finding, locate, nearest, parse, pointer_key, type_name};
+use karat_json::{Finding, locate, nearest, parse, pointer_key, type_name};
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

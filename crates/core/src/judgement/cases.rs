@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Conclusion, ErrorKind};
-use crate::result::Outcome;
-use crate::source::{
+use crate::outcome::Outcome;
+use karat_json::{
     Finding, ObjectReader, Path, Place, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
     read_word, type_name,
 };

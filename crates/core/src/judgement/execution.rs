@@ -1,7 +1,7 @@
 //! Makes a row of what came of an execution.
 
 use super::{Conclusion, ErrorKind, Execution, Judgement};
-use crate::hash::long_hash;
+use karat_json::hash::long_hash;
 
 /// What judged: a function, and the Python that ran it.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Limits;
-use crate::source::{ObjectReader, Path, Problems, read_positive_count};
+use karat_json::{ObjectReader, Path, Problems, read_positive_count};
 
 const LARGEST_TIME_MS: u64 = 5000;
 const LARGEST_MEMORY_MB: u64 = 50;

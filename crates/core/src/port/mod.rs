@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 
 use crate::assertion::Mode;
 use crate::case::Case;
-use crate::event::RunEvent;
 use crate::judgement::Judgement;
 use crate::trace::{Trace, Usage};
 
@@ -151,43 +150,6 @@ pub struct ToolOutcome {
     pub error: Option<String>,
 }
 
-/// A model that is asked once for an answer of a given shape: to judge, or to draft.
-pub trait ChatModel: Send + Sync {
-    fn identity(&self) -> String;
-
-    /// Returns the parameters that are recorded with what it says.
-    fn parameters(&self) -> Map<String, Value>;
-
-    fn complete<'a>(
-        &'a self,
-        prompt: &'a ChatPrompt,
-        waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>>;
-
-    /// Is told what counts instead of a reply that was given up: it took too long, or the model panicked.
-    fn given_up(&self, _prompt: &ChatPrompt, _error: &AgentError) {}
-}
-
-/// What a model is asked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChatPrompt {
-    pub system: String,
-    pub user: String,
-    /// What the answer is called: a word of letters and `_`.
-    pub name: String,
-    /// The JSON Schema of the answer.
-    pub schema: Value,
-}
-
-/// What a model said.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChatReply {
-    /// Whether it fits the schema is for the asker to find out.
-    pub value: Value,
-    pub usage: Option<Usage>,
-    pub latency_ms: f64,
-}
-
 /// Judges traces by Python functions.
 pub trait EvalFunctions: Send + Sync {
     /// Runs the function of this name over a trace in the documented shape. Blocks until there is an outcome, which is
@@ -203,23 +165,4 @@ pub trait Clock: Send + Sync {
 /// Makes identifiers that no other run has.
 pub trait Ids: Send + Sync {
     fn run_id(&self) -> String;
-}
-
-/// Turns events into bytes somewhere.
-pub trait Reporter {
-    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError>;
-
-    /// Shows what was held back; called when no further event is at hand.
-    fn flush(&mut self) -> Result<(), ReportError> {
-        Ok(())
-    }
-}
-
-/// Why a report could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("could not write {what}: {source}")]
-pub struct ReportError {
-    /// What was to be written.
-    pub what: String,
-    pub source: std::io::Error,
 }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::canonical::canonical_hash;
-use crate::source::{
+use karat_json::canonical::canonical_hash;
+use karat_json::{
     EditError, Finding, JsonText, ObjectReader, Path, Problems, SyntaxError, parse, read_array, read_object_map,
     read_string,
 };

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::is_regression;
-use crate::canonical::canonical_hash;
 use crate::case::{EvalFile, InvalidEvalFile, Origin};
-use crate::source::{EditError, JsonText, Side, locate, parse, pointer_key};
+use karat_json::canonical::canonical_hash;
+use karat_json::{EditError, JsonText, Side, locate, parse, pointer_key};
 
 /// An eval file under edit.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::case::{Case, Difficulty, EvalFile, Tier, next_ids};
-use crate::source::parse;
 use crate::token::holds_snapshot_token;
+use karat_json::parse;
 
 pub use crate::case::slug;
 

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::case::{Dimension, RubricCase};
-use crate::port::ChatPrompt;
-use crate::source::{ObjectReader, Path, Problems, read_count, read_string, type_name};
+use crate::chat::ChatPrompt;
 use crate::trace::{ToolCall, Trace};
+use karat_json::{ObjectReader, Path, Problems, read_count, read_string, type_name};
 
 /// What the answer is called.
 const NAME: &str = "rubric_score";

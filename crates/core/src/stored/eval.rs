@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::hash::long_hash;
 use crate::judgement::{ErrorKind, Execution, Judge, JudgedTrace, Judgement};
+use karat_json::hash::long_hash;
 
 /// A version on its way into the store.
 #[derive(Debug, Clone, PartialEq, Eq)]

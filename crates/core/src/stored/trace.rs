@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::feedback::Rating;
-use crate::hash::short_hash;
+use karat_json::hash::short_hash;
 
 /// How long a preview is, in characters.
 const PREVIEW: usize = 200;

@@ -1,7 +1,6 @@
 //! The core as the rest of karat sees it: files in, verdicts out.
 
 mod bfcl;
-mod coverage;
 mod judging;
 mod lints;
 mod reading;

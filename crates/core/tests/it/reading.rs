@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use karat_core::case::{EvalFile, EvalFileSchema, InvalidEvalFile, Origin};
-use karat_core::source::Finding;
+use karat_json::Finding;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Rubric files: what is read, what is refused, and what the schema says of it.
 
 use karat_core::case::{Origin, RubricFile, RubricFileSchema, SuiteFile, Tier};
-use karat_core::source::Finding;
+use karat_json::Finding;
 use rstest::rstest;
 use serde_json::{Value, json};
 

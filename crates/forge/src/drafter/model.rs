@@ -1,34 +1,30 @@
 //! A model that drafts.
 //!
-//! What it returns is examined like any other draft. What does not hold goes back to it with the reasons, at most
-//! twice; what holds stays as it is. A person sees the rest as it failed.
+//! Its answer is examined like any other draft. Cases that break a rule go back to it with the reasons, at most twice;
+//! the others stay as they are. A person sees the rest with its findings.
 
 mod answer;
 mod batch;
-mod instructions;
-mod kind;
-mod prompt;
-mod schema;
-mod seed;
 #[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_core::case::Case;
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, Pending, Unwatched};
+use karat_core::chat::{ChatModel, ChatPrompt};
+use karat_core::port::{AgentError, Pending, Unwatched};
 use karat_core::rubric::total_usage;
 use karat_core::trace::Usage;
 use serde_json::Value;
 
-use crate::{Brief, Draft, DraftError, DraftFinding, Drafter, Request, Slot, rules};
+use crate::{Brief, Draft, DraftError, DraftFinding, Drafter, Request, Slot, examine};
 
 use self::batch::Batch;
 
-/// How often a model is asked to mend what does not hold.
-const MOST_CORRECTIONS: usize = 2;
+/// How often a model is asked to correct its cases.
+const MAX_CORRECTIONS: usize = 2;
 
-/// Says what is wrong with a draft, by itself and beside these other cases.
+/// Examines a draft, by itself and beside other cases.
 type Examine = fn(&Brief, &Slot, &Value, &[Case]) -> Vec<DraftFinding>;
 
 /// Fills slots by asking a model.
@@ -41,7 +37,7 @@ pub struct ModelDrafter {
 
 impl ModelDrafter {
     pub fn new(model: Arc<dyn ChatModel>) -> Self {
-        Self { model, examine: rules::examine, usages: Mutex::default() }
+        Self { model, examine, usages: Mutex::default() }
     }
 
     /// Returns how many answers there were so far.
@@ -51,7 +47,7 @@ impl ModelDrafter {
 
     async fn fill(&self, request: Request<'_>) -> Result<Vec<Draft>, DraftError> {
         let mut batch = Batch::new(request, self.model.identity(), self.examine);
-        for correction in 0..=MOST_CORRECTIONS {
+        for correction in 0..=MAX_CORRECTIONS {
             let open = batch.open();
             if open.is_empty() {
                 break;

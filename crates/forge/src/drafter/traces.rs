@@ -5,7 +5,6 @@ mod observed;
 mod personal;
 mod pool;
 mod proof;
-mod seeds;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -18,19 +17,19 @@ use std::sync::Arc;
 
 use karat_core::case::Case;
 use karat_core::port::Pending;
-use karat_core::similarity::words;
 use karat_core::trace::Usage;
+use karat_tools::similarity::words;
 
 pub use self::personal::found as personal_data;
+pub use self::proof::proof_of_run;
 pub use self::turns::{TraceTurn, trace_turns};
 
 use self::expected::Maker;
 use self::observed::{Observed, Reading};
 use self::pool::Pool;
 use self::proof::{Rarity, choose};
-use self::seeds::Seeds;
-use crate::rules::examine;
-use crate::{Draft, DraftError, DraftFinding, Drafter, Origin, Purpose, Request, Slot};
+use crate::token_values::TokenIndex;
+use crate::{Draft, DraftError, DraftFinding, Drafter, Origin, Purpose, Request, Slot, examine};
 
 /// With fewer values a golden case proves little.
 const WANTED_PROOFS: usize = 2;
@@ -155,7 +154,7 @@ impl TraceReader {
             kept.push(observed);
         }
         for one in &mut kept {
-            one.proofs = choose(one, &rarity, &Seeds::default(), WANTED_PROOFS).len();
+            one.proofs = choose(one, &rarity, &TokenIndex::default(), WANTED_PROOFS).len();
         }
         report.usable = kept.len();
         (TraceDrafter { tool, observed: kept, rarity, doubts, fallback, with_stubs: false }, report)
@@ -211,12 +210,8 @@ impl TraceDrafter {
                 break;
             }
         }
-        let maker = Maker {
-            brief,
-            rarity: &self.rarity,
-            seeds: Seeds::of(brief.sources.seed.as_ref()),
-            with_stubs: self.with_stubs,
-        };
+        let maker =
+            Maker { brief, rarity: &self.rarity, tokens: TokenIndex::of(&brief.sources), with_stubs: self.with_stubs };
         let mut others: Vec<Case> = so_far.to_vec();
         let draft = |(slot, observed): (&Slot, Option<&Observed>)| {
             let observed = observed?;
@@ -233,16 +228,16 @@ impl TraceDrafter {
     fn pick<'o>(&self, pool: &mut Pool<'o>, purpose: &Purpose) -> Option<&'o Observed> {
         match purpose {
             // Best with proof that the tool ran.
-            Purpose::Trigger(_) | Purpose::Rephrasing(_) | Purpose::NoLeak => pool.take(|one| {
+            Purpose::Trigger(_) | Purpose::Rephrasing(_) | Purpose::Plain | Purpose::NoLeak => pool.take(|one| {
                 let is_alone = matches!(one.calls.as_slice(), [call] if call.name == self.tool);
                 is_alone.then_some(WANTED_PROOFS - one.proofs)
             }),
             // As many tools as the place says, or nearly; best none of them twice.
-            Purpose::Together(wanted) => pool.take(|one| {
+            Purpose::Together { count, .. } => pool.take(|one| {
                 let tools = tools(one).len();
-                (tools > 1).then(|| (tools.abs_diff(wanted.len()), one.calls.len() - tools))
+                (tools > 1).then(|| (tools.abs_diff(*count), one.calls.len() - tools))
             }),
-            Purpose::Disambiguation(_) | Purpose::AsksFirst | Purpose::Choice { .. } | Purpose::Edge(_) => None,
+            Purpose::Disambiguation { .. } | Purpose::AsksFirst | Purpose::Choice { .. } | Purpose::Edge(_) => None,
         }
     }
 }
@@ -252,10 +247,10 @@ impl TraceDrafter {
 fn as_observed(purpose: &Purpose, observed: &Observed) -> Purpose {
     match purpose {
         Purpose::Trigger(_) => Purpose::Trigger(observed.message.clone()),
-        Purpose::Together(_) => {
+        Purpose::Together { .. } => {
             let mut seen = HashSet::new();
             let names = observed.calls.iter().map(|call| &call.name).filter(|name| seen.insert(*name));
-            Purpose::Together(names.cloned().collect())
+            Purpose::together(names.cloned().collect())
         }
         other => other.clone(),
     }
@@ -278,28 +273,33 @@ impl Drafter for TraceDrafter {
         self.fallback.understands_words()
     }
 
+    fn can_fill(&self, slot: &Slot) -> bool {
+        let suits = match &slot.purpose {
+            Purpose::Trigger(_)
+            | Purpose::Rephrasing(_)
+            | Purpose::Plain
+            | Purpose::NoLeak
+            | Purpose::Together { .. } => true,
+            Purpose::Disambiguation { .. } | Purpose::AsksFirst | Purpose::Choice { .. } | Purpose::Edge(_) => false,
+        };
+        suits || self.fallback.can_fill(slot)
+    }
+
     fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
         Box::pin(async move {
             // No trace knows what a person asks for.
             if request.revision.is_some() {
                 return self.fallback.draft(request).await;
             }
-            let filled = self.fill(&request);
-            let rest: Vec<Slot> = open_slots(request.slots, &filled);
-            if rest.is_empty() {
-                return Ok(filled.into_iter().flatten().collect());
-            }
+            let mut drafts: Vec<Draft> = self.fill(&request).into_iter().flatten().collect();
+            let is_open = |slot: &&Slot| drafts.iter().all(|draft| draft.slot.id != slot.id);
+            let rest: Vec<Slot> = request.slots.iter().filter(is_open).cloned().collect();
             let so_far: Vec<Case> =
-                request.so_far.iter().cloned().chain(filled.iter().flatten().filter_map(Draft::read)).collect();
-            let others = self.fallback.draft(Request { slots: &rest, so_far: &so_far, ..request }).await?;
-            let mut others = others.into_iter();
-            let missing = |slot: &Slot| Draft::failed(slot.clone(), Origin::Template, "there is no draft");
-            let all = filled.into_iter().zip(request.slots);
-            Ok(all.map(|(draft, slot)| draft.or_else(|| others.next()).unwrap_or_else(|| missing(slot))).collect())
+                request.so_far.iter().cloned().chain(drafts.iter().filter_map(Draft::read)).collect();
+            drafts.extend(self.fallback.draft(Request { slots: &rest, so_far: &so_far, ..request }).await?);
+            let place = |draft: &Draft| request.slots.iter().position(|slot| slot.id == draft.slot.id);
+            drafts.sort_by_key(place);
+            Ok(drafts)
         })
     }
-}
-
-fn open_slots(slots: &[Slot], filled: &[Option<Draft>]) -> Vec<Slot> {
-    slots.iter().zip(filled).filter(|(_, draft)| draft.is_none()).map(|(slot, _)| slot.clone()).collect()
 }

@@ -1,7 +1,7 @@
 //! Reads a model's answer.
 
-use karat_core::source::type_name;
-use karat_core::text::shorten;
+use karat_json::text::shorten;
+use karat_json::type_name;
 use serde_json::Value;
 
 use super::rewriting::Proposed;

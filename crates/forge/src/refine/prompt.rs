@@ -1,9 +1,9 @@
 //! What a model is asked: instructions, and one JSON document, which no text in it can end.
 
 use karat_core::agreement::PartAgreement;
+use karat_core::chat::ChatPrompt;
 use karat_core::feedback::Rating;
-use karat_core::port::ChatPrompt;
-use karat_core::text::shorten;
+use karat_json::text::shorten;
 use serde_json::{Map, Value, json};
 
 use super::instructions::INSTRUCTIONS;

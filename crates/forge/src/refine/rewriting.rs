@@ -1,10 +1,11 @@
 //! The asking of a model.
 
 use karat_core::agreement::RefusedCode;
-use karat_core::port::{AgentError, ChatModel, Unwatched};
+use karat_core::chat::ChatModel;
+use karat_core::port::{AgentError, Unwatched};
 use karat_core::rubric::total_usage;
-use karat_core::text::shorten;
 use karat_core::trace::Usage;
+use karat_json::text::shorten;
 
 use super::answer;
 use super::prompt::{Returned, Rewriting};

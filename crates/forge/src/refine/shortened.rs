@@ -1,6 +1,6 @@
 //! Traces as a model is told of them: in their own shape, with long texts and long lists cut.
 
-use karat_core::text::shorten;
+use karat_json::text::shorten;
 use serde_json::{Map, Value};
 
 /// How long texts are and how many elements lists have, at first and where that is too much.

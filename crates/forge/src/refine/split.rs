@@ -1,6 +1,6 @@
 //! Which traces a model is told of.
 
-use karat_core::hash::long_hash;
+use karat_json::hash::long_hash;
 use serde_json::Value;
 
 /// How many hex digits of a hash decide.

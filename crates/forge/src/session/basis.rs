@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::hash::short_hash;
 use karat_core::registry::Tool;
+use karat_json::hash::short_hash;
 use serde::{Deserialize, Serialize};
 
 use crate::Brief;

@@ -4,15 +4,13 @@ use karat_core::case::{Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 
 use super::{Refusal, Which};
-use crate::{Draft, Slot};
+use crate::{Draft, Origin, Slot};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Batch {
     pub tier: Tier,
     pub entries: Vec<Entry>,
-    /// What was approved of it is in the tool's file.
-    pub is_written: bool,
 }
 
 /// A place for a case, and what became of it.
@@ -28,6 +26,8 @@ pub struct Entry {
     pub drafter: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The case is approved and in the tool's file.
+    pub is_written: bool,
 }
 
 /// What a person says of a draft.
@@ -41,7 +41,15 @@ pub enum Decision {
 
 impl Entry {
     fn new(slot: Slot) -> Self {
-        Self { slot, draft: None, decision: Decision::Undecided, attempts: 0, drafter: String::new(), model: None }
+        Self {
+            slot,
+            draft: None,
+            decision: Decision::Undecided,
+            attempts: 0,
+            drafter: String::new(),
+            model: None,
+            is_written: false,
+        }
     }
 
     pub fn is_approved(&self) -> bool {
@@ -55,7 +63,29 @@ impl Entry {
 
 impl Batch {
     pub(super) fn new(tier: Tier, slots: Vec<Slot>) -> Self {
-        Self { tier, entries: slots.into_iter().map(Entry::new).collect(), is_written: false }
+        Self { tier, entries: slots.into_iter().map(Entry::new).collect() }
+    }
+
+    /// Puts drafts into their slots, but not into those that a person approved.
+    pub(super) fn fill(&mut self, drafts: &[Draft], drafter: &str, model: Option<&str>) {
+        for draft in drafts {
+            let entry = self.entries.iter_mut().find(|entry| entry.slot.id == draft.slot.id);
+            if let Some(entry) = entry.filter(|entry| !entry.is_approved()) {
+                entry.attempts += 1;
+                entry.decision = Decision::Undecided;
+                // One drafter can hand a place on to another.
+                let (drafter, model) = match &draft.origin {
+                    Origin::Template => ("template", None),
+                    Origin::Model(model) => ("model", Some(model.as_str())),
+                    Origin::Trace(_) => ("traces", None),
+                    Origin::File(_) => ("file", None),
+                    Origin::Person => (drafter, model),
+                };
+                drafter.clone_into(&mut entry.drafter);
+                entry.model = model.map(str::to_owned);
+                entry.draft = Some(draft.clone());
+            }
+        }
     }
 
     /// Returns how hard its cases are; golden ones have no difficulty.
@@ -73,6 +103,14 @@ impl Batch {
     pub fn open_numbers(&self) -> Vec<usize> {
         let open = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_undecided());
         open.map(|(place, _)| place + 1).collect()
+    }
+
+    /// Refuses to change cases that are in their file.
+    pub(super) fn refuse_written(&self, numbers: &[usize]) -> Result<(), Refusal> {
+        match numbers.iter().find(|number| self.entries[**number - 1].is_written) {
+            Some(number) => Err(Refusal(format!("case {number} is written: edit the file itself"))),
+            None => Ok(()),
+        }
     }
 
     /// Returns the numbers that are meant, or says which of them is none.

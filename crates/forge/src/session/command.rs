@@ -9,6 +9,8 @@ pub enum Command {
     Revise(Which, String),
     Drop(Vec<usize>),
     Regenerate(Which),
+    /// Write what is approved so far.
+    Write,
     Next,
     Back,
     Quit,
@@ -27,7 +29,7 @@ pub enum Which {
 }
 
 /// The most cases that a range may name; a batch has far fewer.
-const LONGEST_RANGE: usize = 100;
+const MAX_RANGE: usize = 100;
 
 /// Reads a line, or says in a lower-case fragment what is wrong with it.
 pub fn parse_command(line: &str) -> Result<Command, String> {
@@ -60,19 +62,20 @@ pub fn parse_command(line: &str) -> Result<Command, String> {
             }
             Ok(Command::Revise(which, words.to_owned()))
         }
+        "w" | "write" => alone(Command::Write),
         "n" | "next" => alone(Command::Next),
         "b" | "back" => alone(Command::Back),
         "q" | "quit" => alone(Command::Quit),
         "s" | "show" => alone(Command::Show),
         "?" | "h" | "help" => alone(Command::Help),
-        "" if rest.is_empty() => Err("? lists what can be done".to_owned()),
-        _ => Err(format!("'{line}' is no command; ? lists what can be done")),
+        "" if rest.is_empty() => Err("type ? for the list of commands".to_owned()),
+        _ => Err(format!("'{line}' is not a command; type ? for the list")),
     }
 }
 
 fn which(text: &str) -> Result<Which, String> {
     match numbers_and_words(text)? {
-        (_, words) if !words.is_empty() && words != "all" => Err(format!("'{words}' is no number of a case")),
+        (_, words) if !words.is_empty() && words != "all" => Err(format!("'{words}' is not the number of a case")),
         (which, _) => Ok(which),
     }
 }
@@ -102,8 +105,8 @@ fn range(word: &str) -> Option<Result<std::ops::RangeInclusive<usize>, String>> 
     }
     let (first, last) = word.split_once('-')?;
     let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-    if first > last || last - first > LONGEST_RANGE {
-        return Some(Err(format!("'{word}' is no range of cases")));
+    if first > last || last - first > MAX_RANGE {
+        return Some(Err(format!("'{word}' is not a range of cases")));
     }
     Some(Ok(first..=last))
 }
@@ -140,13 +143,13 @@ mod tests {
     }
 
     #[rstest]
-    #[case("", "? lists what can be done")]
-    #[case("x 1", "'x 1' is no command; ? lists what can be done")]
-    #[case("1", "'1' is no command; ? lists what can be done")]
-    #[case("a b", "'b' is no number of a case")]
-    #[case("a -1", "'-1' is no number of a case")]
-    #[case("a 1-99999999999", "'1-99999999999' is no range of cases")]
-    #[case("a 4-2", "'4-2' is no range of cases")]
+    #[case("", "type ? for the list of commands")]
+    #[case("x 1", "'x 1' is not a command; type ? for the list")]
+    #[case("1", "'1' is not a command; type ? for the list")]
+    #[case("a b", "'b' is not the number of a case")]
+    #[case("a -1", "'-1' is not the number of a case")]
+    #[case("a 1-99999999999", "'1-99999999999' is not a range of cases")]
+    #[case("a 4-2", "'4-2' is not a range of cases")]
     #[case("d", "which cases are to be dropped? For example: d 2 4")]
     #[case("e 1 2", "which case is to be edited? For example: e 2")]
     #[case("r 2", "what should be different? For example: r 2 ask for two cities")]

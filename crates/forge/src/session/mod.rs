@@ -9,17 +9,18 @@ mod command;
 
 use std::collections::BTreeSet;
 
-use karat_core::case::{Approval, Case, Tier};
+use karat_core::case::{Approval, Case, Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::basis::Basis;
 pub use self::batch::{Batch, Decision, Entry};
 pub use self::command::{Command, Which, parse_command};
-use crate::{Brief, Draft, DraftFinding, Origin, Plan, Slot};
+use crate::slots::numbered;
+use crate::{BATCH_SIZE, Brief, Draft, DraftFinding, Drafter, Origin, Plan, Slot};
 
 /// The form that a session is kept in; another one is of another karat.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// All that is known of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,8 @@ pub struct Session {
     batches: Vec<Batch>,
     /// The batch that a person sees.
     at: usize,
+    /// The slots without a draft.
+    open: Vec<Slot>,
 }
 
 /// A tool that a person says is taken for ours, and why.
@@ -83,10 +86,9 @@ pub enum SessionError {
 }
 
 impl Session {
-    /// Begins a conversation about a golden batch and labeled ones; either may be empty.
-    pub fn begin(brief: &Brief, plan: Plan, golden: Vec<Slot>, labeled: Vec<Vec<Slot>>) -> Self {
-        let golden = std::iter::once(Batch::new(Tier::Golden, golden));
-        let labeled = labeled.into_iter().map(|slots| Batch::new(Tier::Labeled, slots));
+    /// Begins a conversation about the slots that a drafter can fill; the others stay open.
+    pub fn begin(brief: &Brief, plan: Plan, slots: Vec<Slot>, drafter: &dyn Drafter) -> Self {
+        let (slots, open) = split(brief, slots, drafter);
         Self {
             format: FORMAT,
             tool: brief.tool.name.clone(),
@@ -95,9 +97,35 @@ impl Session {
             declared: Vec::new(),
             plan,
             is_plan_approved: false,
-            batches: golden.chain(labeled).filter(|batch| !batch.entries.is_empty()).collect(),
+            batches: batches(slots),
             at: 0,
+            open,
         }
+    }
+
+    /// Begins a conversation about drafts that are all there, so that it goes on without their drafter; these slots
+    /// stay open.
+    pub fn begin_with(brief: &Brief, plan: Plan, drafts: &[Draft], open: Vec<Slot>, drafter: &dyn Drafter) -> Self {
+        let mut session = Self::begin(brief, plan, Vec::new(), drafter);
+        session.batches = batches(drafts.iter().map(|draft| draft.slot.clone()).collect());
+        session.open = open;
+        for batch in &mut session.batches {
+            batch.fill(drafts, drafter.name(), drafter.model().as_deref());
+        }
+        session
+    }
+
+    /// Adds batches for the open slots that a drafter can fill.
+    pub fn reopen(&mut self, drafter: &dyn Drafter) {
+        let (fillable, open): (Vec<Slot>, Vec<Slot>) =
+            std::mem::take(&mut self.open).into_iter().partition(|slot| drafter.can_fill(slot));
+        self.open = open;
+        self.batches.extend(batches(fillable));
+    }
+
+    /// Returns the slots without a draft.
+    pub fn open_slots(&self) -> &[Slot] {
+        &self.open
     }
 
     /// Reads a session that was kept.
@@ -123,12 +151,13 @@ impl Session {
     }
 
     pub fn stage(&self) -> Stage {
+        let has_unwritten = |tier: Tier| self.unwritten_entries(tier).next().is_some();
         let Some(batch) = self.batches.get(self.at) else {
-            let unwritten = self.batches.iter().find(|batch| !batch.is_written);
-            return unwritten.map_or(Stage::Done, |batch| Stage::Write(batch.tier));
+            let unwritten = [Tier::Golden, Tier::Labeled].into_iter().find(|tier| has_unwritten(*tier));
+            return unwritten.map_or(Stage::Done, Stage::Write);
         };
-        // Golden cases are written before labeled ones are looked at.
-        if self.batches[..self.at].iter().any(|before| before.tier != batch.tier && !before.is_written) {
+        // Golden cases are written before labeled ones are shown.
+        if batch.tier == Tier::Labeled && has_unwritten(Tier::Golden) {
             return Stage::Write(Tier::Golden);
         }
         if batch.tier == Tier::Labeled && !self.is_plan_approved {
@@ -158,25 +187,16 @@ impl Session {
         self.is_plan_approved = true;
     }
 
-    /// Puts drafts into the current batch, each into the slot of its id. A slot that a person approved keeps its case.
-    pub fn fill(&mut self, drafts: Vec<Draft>, drafter: &str, model: Option<&str>) {
+    /// Puts drafts into the current batch, each into the slot of its id. A slot that a person approved keeps its case;
+    /// one for which there is no draft stays open.
+    pub fn fill(&mut self, drafts: &[Draft], drafter: &str, model: Option<&str>) {
         let Some(batch) = self.batches.get_mut(self.at) else { return };
-        for draft in drafts {
-            let entry = batch.entries.iter_mut().find(|entry| entry.slot.id == draft.slot.id);
-            if let Some(entry) = entry.filter(|entry| !entry.is_approved()) {
-                entry.attempts += 1;
-                entry.decision = Decision::Undecided;
-                // One drafter can hand a place on to another.
-                let (drafter, model) = match &draft.origin {
-                    Origin::Template => ("template", None),
-                    Origin::Model(model) => ("model", Some(model.as_str())),
-                    Origin::Trace(_) => ("traces", None),
-                    Origin::Person => (drafter, model),
-                };
-                drafter.clone_into(&mut entry.drafter);
-                entry.model = model.map(str::to_owned);
-                entry.draft = Some(draft);
-            }
+        batch.fill(drafts, drafter, model);
+        let is_open = |entry: &Entry| entry.is_undecided() && entry.draft.is_none();
+        self.open.extend(batch.entries.iter().filter(|entry| is_open(entry)).map(|entry| entry.slot.clone()));
+        batch.entries.retain(|entry| !is_open(entry));
+        if batch.entries.is_empty() {
+            self.batches.remove(self.at);
         }
     }
 
@@ -212,7 +232,9 @@ impl Session {
         }
         let was_decided = self.is_decided();
         let batch = self.current()?;
-        for number in batch.numbers(&Which::Some(numbers.to_vec()))? {
+        let numbers = batch.numbers(&Which::Some(numbers.to_vec()))?;
+        batch.refuse_written(&numbers)?;
+        for number in numbers {
             batch.entries[number - 1].decision = Decision::Dropped;
         }
         if !was_decided {
@@ -224,17 +246,30 @@ impl Session {
     /// Puts a case in the place of a draft, as a person wrote it. It is to be decided about anew.
     pub fn replace(&mut self, number: usize, case: Value, findings: Vec<DraftFinding>) -> Result<(), Refusal> {
         let batch = self.current()?;
-        let number = batch.numbers(&Which::Some(vec![number]))?[0];
+        let numbers = batch.numbers(&Which::Some(vec![number]))?;
+        batch.refuse_written(&numbers)?;
         let entry = &mut batch.entries[number - 1];
         entry.decision = Decision::Undecided;
         entry.draft = Some(Draft { slot: entry.slot.clone(), case: Some(case), origin: Origin::Person, findings });
         Ok(())
     }
 
-    /// Returns an entry of the current batch by its number.
-    pub fn entry(&self, number: usize) -> Result<&Entry, Refusal> {
+    /// Changes an undecided draft; the closure returns its new findings.
+    pub fn amend(&mut self, id: &str, change: impl FnOnce(&mut Value) -> Vec<DraftFinding>) {
+        let mut entries = self.batches.iter_mut().flat_map(|batch| &mut batch.entries);
+        let entry = entries.find(|entry| entry.slot.id == id && entry.is_undecided());
+        if let Some(draft) = entry.and_then(|entry| entry.draft.as_mut())
+            && let Some(case) = &mut draft.case
+        {
+            draft.findings = change(case);
+        }
+    }
+
+    /// Returns an entry of the current batch by its number, if it can still be changed.
+    pub fn editable(&self, number: usize) -> Result<&Entry, Refusal> {
         let batch = self.batch().ok_or_else(|| Refusal("there is no batch".to_owned()))?;
-        batch.numbers(&Which::Some(vec![number]))?;
+        let numbers = batch.numbers(&Which::Some(vec![number]))?;
+        batch.refuse_written(&numbers)?;
         Ok(&batch.entries[number - 1])
     }
 
@@ -253,15 +288,11 @@ impl Session {
 
     /// Goes back to the batch before.
     pub fn back(&mut self) -> Result<(), Refusal> {
-        let before = self.at.checked_sub(1).ok_or_else(|| Refusal("this is the first batch".to_owned()))?;
-        if self.batches[before].is_written {
-            return Err(Refusal("the batch before is written already: edit the file itself".to_owned()));
-        }
-        self.at = before;
+        self.at = self.at.checked_sub(1).ok_or_else(|| Refusal("this is the first batch".to_owned()))?;
         Ok(())
     }
 
-    /// Goes to the batch behind one of which all is decided.
+    /// Goes to the next batch, when everything in this one is decided.
     pub fn forward(&mut self) -> Result<(), Refusal> {
         let open = self.current()?.open_numbers();
         if !open.is_empty() {
@@ -272,9 +303,9 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the cases of a tier that were approved, in the order of the plan.
-    pub fn approved(&self, tier: Tier) -> Vec<&Value> {
-        self.approved_entries(tier).filter_map(|entry| entry.draft.as_ref()?.case.as_ref()).collect()
+    /// Returns the cases of a tier that are approved and not written, in the order of the plan.
+    pub fn unwritten(&self, tier: Tier) -> Vec<&Value> {
+        self.unwritten_entries(tier).filter_map(|entry| entry.draft.as_ref()?.case.as_ref()).collect()
     }
 
     /// Returns the drafts of a tier that were left out.
@@ -282,10 +313,10 @@ impl Session {
         self.entries(tier).filter(|entry| entry.decision == Decision::Dropped)
     }
 
-    /// Returns who approved which cases of a tier: one approval for each person, time and drafter.
+    /// Returns who approved which unwritten cases of a tier: one approval for each person, time and drafter.
     pub fn approvals(&self, tier: Tier) -> Vec<Approval> {
         let mut approvals: Vec<Approval> = Vec::new();
-        for entry in self.approved_entries(tier) {
+        for entry in self.unwritten_entries(tier) {
             let Decision::Approved { by, at } = &entry.decision else { continue };
             let is_same = |approval: &&mut Approval| {
                 (&approval.approved_by, &approval.approved_at, &approval.drafter, &approval.model)
@@ -307,7 +338,9 @@ impl Session {
 
     /// Notes that the approved cases of a tier are in their file.
     pub fn wrote(&mut self, tier: Tier) {
-        self.batches.iter_mut().filter(|batch| batch.tier == tier).for_each(|batch| batch.is_written = true);
+        let batches = self.batches.iter_mut().filter(|batch| batch.tier == tier);
+        let approved = batches.flat_map(|batch| &mut batch.entries).filter(|entry| entry.is_approved());
+        approved.for_each(|entry| entry.is_written = true);
     }
 
     /// Returns all other cases of the tool, which a draft for one of these slots must not repeat.
@@ -334,18 +367,17 @@ impl Session {
         self.batches.iter().flat_map(|batch| &batch.entries).filter(|entry| entry.is_approved()).count()
     }
 
-    /// Returns how many cases were approved and are in no file yet.
+    /// Returns how many cases are approved and not written.
     pub fn unwritten_count(&self) -> usize {
-        let unwritten = self.batches.iter().filter(|batch| !batch.is_written).flat_map(|batch| &batch.entries);
-        unwritten.filter(|entry| entry.is_approved()).count()
+        [Tier::Golden, Tier::Labeled].into_iter().map(|tier| self.unwritten_entries(tier).count()).sum()
     }
 
     fn entries(&self, tier: Tier) -> impl Iterator<Item = &Entry> {
         self.batches.iter().filter(move |batch| batch.tier == tier).flat_map(|batch| &batch.entries)
     }
 
-    fn approved_entries(&self, tier: Tier) -> impl Iterator<Item = &Entry> {
-        self.entries(tier).filter(|entry| entry.is_approved())
+    fn unwritten_entries(&self, tier: Tier) -> impl Iterator<Item = &Entry> {
+        self.entries(tier).filter(|entry| entry.is_approved() && !entry.is_written)
     }
 
     fn is_decided(&self) -> bool {
@@ -353,8 +385,7 @@ impl Session {
     }
 
     fn current(&mut self) -> Result<&mut Batch, Refusal> {
-        let batch = self.batches.get_mut(self.at).ok_or_else(|| Refusal("there is no batch".to_owned()))?;
-        if batch.is_written { Err(Refusal("this batch is written already".to_owned())) } else { Ok(batch) }
+        self.batches.get_mut(self.at).ok_or_else(|| Refusal("there is no batch".to_owned()))
     }
 
     /// Goes to the next batch in which something is to be decided, if nothing is in this one.
@@ -365,6 +396,42 @@ impl Session {
             self.at = next.map_or(self.batches.len(), |next| self.at + next);
         }
     }
+}
+
+/// Splits slots into those that a drafter can fill and the others. Ids follow each other, the fillable ones first.
+fn split(brief: &Brief, slots: Vec<Slot>, drafter: &dyn Drafter) -> (Vec<Slot>, Vec<Slot>) {
+    let (fillable, open): (Vec<Slot>, Vec<Slot>) = slots.into_iter().partition(|slot| drafter.can_fill(slot));
+    let mut numbered_slots = (Vec::new(), Vec::new());
+    for tier in [Tier::Golden, Tier::Labeled] {
+        let of_tier = |slots: &[Slot]| {
+            let purposes = slots.iter().map(|slot| slot.purpose.clone());
+            purposes.filter(|purpose| purpose.tier() == tier).collect::<Vec<_>>()
+        };
+        let (mut purposes, rest) = (of_tier(&fillable), of_tier(&open));
+        let count = purposes.len();
+        purposes.extend(rest);
+        let mut slots = numbered(brief, tier, purposes);
+        let rest = slots.split_off(count);
+        numbered_slots.0.extend(slots);
+        numbered_slots.1.extend(rest);
+    }
+    numbered_slots
+}
+
+/// Makes batches: all golden cases, then labeled ones of one difficulty each.
+fn batches(slots: Vec<Slot>) -> Vec<Batch> {
+    let (golden, labeled): (Vec<Slot>, Vec<Slot>) =
+        slots.into_iter().partition(|slot| slot.purpose.tier() == Tier::Golden);
+    let mut batches = Vec::new();
+    if !golden.is_empty() {
+        batches.push(Batch::new(Tier::Golden, golden));
+    }
+    for difficulty in Difficulty::ALL {
+        let of_difficulty = labeled.iter().filter(|slot| slot.purpose.difficulty() == Some(difficulty)).cloned();
+        let of_difficulty: Vec<Slot> = of_difficulty.collect();
+        batches.extend(of_difficulty.chunks(BATCH_SIZE).map(|slots| Batch::new(Tier::Labeled, slots.to_vec())));
+    }
+    batches
 }
 
 #[cfg(test)]

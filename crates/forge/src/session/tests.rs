@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{BATCH_SIZE, EdgeKind, Overlap, Purpose};
+use crate::{BATCH_SIZE, EdgeKind, Overlap, Purpose, TemplateDrafter};
 
 const ADA: Approver<'static> = Approver { name: "Ada", time: "2026-01-02T03:04:05Z" };
 
@@ -23,6 +23,7 @@ fn brief() -> Brief {
         overlaps: vec![Overlap { tool: "get_forecast".to_owned(), reasons: Vec::new() }],
         clusters: Vec::new(),
         sources: TokenSources::default(),
+        silenced: Vec::new(),
         golden: Vec::new(),
         labeled: Vec::new(),
     }
@@ -38,9 +39,15 @@ fn slots(tier: Tier, count: usize, from: usize) -> Vec<Slot> {
 
 fn session(golden: usize, labeled: usize) -> Session {
     let brief = brief();
-    let labeled: Vec<Vec<Slot>> =
-        (0..labeled).map(|batch| slots(Tier::Labeled, BATCH_SIZE, batch * BATCH_SIZE + 1)).collect();
-    Session::begin(&brief, Plan::of(&brief), slots(Tier::Golden, golden, 1), labeled)
+    let labeled = slots(Tier::Labeled, labeled * BATCH_SIZE, 1);
+    let slots = [slots(Tier::Golden, golden, 1), labeled].concat();
+    Session::begin(&brief, Plan::of(&brief), slots, &TemplateDrafter)
+}
+
+/// Returns the approved cases of a tier, written or not.
+fn approved(session: &Session, tier: Tier) -> Vec<&Value> {
+    let entries = session.entries(tier).filter(|entry| entry.is_approved());
+    entries.filter_map(|entry| entry.draft.as_ref()?.case.as_ref()).collect()
 }
 
 fn draft(slot: &Slot, message: &str) -> Draft {
@@ -51,7 +58,8 @@ fn draft(slot: &Slot, message: &str) -> Draft {
 /// Drafts what has no draft.
 fn fill(session: &mut Session) {
     let slots = session.batch().expect("a batch").slots_without_draft();
-    session.fill(slots.iter().map(|slot| draft(slot, &slot.id)).collect(), "template", None);
+    let drafts: Vec<Draft> = slots.iter().map(|slot| draft(slot, &slot.id)).collect();
+    session.fill(&drafts, "template", None);
 }
 
 fn approve(session: &mut Session) {
@@ -75,9 +83,9 @@ fn golden_is_written_before_the_plan_is_shown() {
     assert_eq!((session.stage(), session.place()), (Stage::Draft, (2, 2)));
     approve(&mut session);
     assert_eq!(session.stage(), Stage::Write(Tier::Labeled));
+    assert_eq!(session.approvals(Tier::Labeled)[0].cases.len(), 10);
     session.wrote(Tier::Labeled);
     assert_eq!(session.stage(), Stage::Done);
-    assert_eq!(session.approvals(Tier::Labeled)[0].cases.len(), 10);
 }
 
 #[test]
@@ -96,7 +104,7 @@ fn what_has_an_error_is_not_approved_with_the_others() {
     let mut session = session(3, 0);
     fill(&mut session);
     let bad = session.batch().expect("a batch").entries[1].slot.clone();
-    session.fill(vec![Draft::failed(bad, Origin::Template, "nothing came")], "template", None);
+    session.fill(&[Draft::failed(bad, Origin::Template, "nothing came")], "template", None);
     assert_eq!(session.approve(&Which::All, ADA), Ok(vec![2]));
     assert_eq!((session.stage(), session.approved_count()), (Stage::Decide, 2));
     assert_eq!(session.forward(), Err(Refusal("not decided yet: 2".to_owned())));
@@ -104,7 +112,7 @@ fn what_has_an_error_is_not_approved_with_the_others() {
     session.replace(2, case.clone(), Vec::new()).expect("a place");
     assert_eq!(session.approve(&Which::Some(vec![2]), ADA), Ok(Vec::new()));
     assert_eq!(session.stage(), Stage::Write(Tier::Golden));
-    assert_eq!(session.approved(Tier::Golden)[1], &case);
+    assert_eq!(approved(&session, Tier::Golden)[1], &case);
 }
 
 #[test]
@@ -114,7 +122,10 @@ fn who_goes_back_finds_what_was_approved() {
     approve(&mut session);
     session.wrote(Tier::Golden);
     session.approve_plan();
-    assert!(session.back().is_err(), "golden is written");
+    session.back().expect("golden cases can be looked at");
+    let written = Err(Refusal("case 1 is written: edit the file itself".to_owned()));
+    assert_eq!(session.leave_out(&[1]), written);
+    session.forward().expect("all is decided");
     approve(&mut session);
     approve(&mut session);
     session.back().expect("a batch before");
@@ -139,7 +150,7 @@ fn a_new_draft_never_takes_the_place_of_an_approved_one() {
     session.approve(&Which::Some(vec![1]), ADA).expect("a case");
     let slots: Vec<Slot> = session.batch().expect("a batch").entries.iter().map(|entry| entry.slot.clone()).collect();
     let by_model = |slot| Draft { origin: Origin::Model("openai:m".to_owned()), ..draft(slot, "again") };
-    session.fill(slots.iter().map(by_model).collect(), "model", Some("openai:m"));
+    session.fill(&slots.iter().map(by_model).collect::<Vec<_>>(), "model", Some("openai:m"));
     let cases: Vec<&Value> =
         session.batches()[0].entries.iter().filter_map(|entry| entry.draft.as_ref()?.case.as_ref()).collect();
     assert_eq!(cases[0]["input"]["message"], "gs-get-weather-001");
@@ -161,9 +172,57 @@ fn others_are_those_of_the_files_and_of_all_batches_once() {
     let ids = |cases: Vec<Case>| cases.into_iter().map(|case| case.id).collect::<Vec<_>>();
     assert_eq!(ids(session.others(&brief, &slots)), ["gs-get-weather-001", "gs-get-weather-002"]);
     // After it was written, the same case is in the file.
-    let written = session.approved(Tier::Golden)[0].clone();
+    let written = approved(&session, Tier::Golden)[0].clone();
     brief.golden.push(Case::read_one(&written).expect("a case"));
     assert_eq!(session.others(&brief, &slots).len(), 2);
+}
+
+#[test]
+fn what_is_approved_can_be_written_at_any_time() {
+    let mut session = session(3, 0);
+    fill(&mut session);
+    session.approve(&Which::Some(vec![2]), ADA).expect("a case");
+    assert_eq!((session.stage(), session.unwritten(Tier::Golden).len()), (Stage::Decide, 1));
+    session.wrote(Tier::Golden);
+    assert_eq!((session.stage(), session.unwritten_count(), session.approved_count()), (Stage::Decide, 0, 1));
+    session.approve(&Which::All, ADA).expect("cases");
+    assert_eq!((session.stage(), session.unwritten(Tier::Golden).len()), (Stage::Write(Tier::Golden), 2));
+}
+
+#[test]
+fn slots_that_nobody_can_fill_stay_open() {
+    let brief = brief();
+    let together = Purpose::Together { tools: vec!["get_weather".to_owned()], count: 2 };
+    let slot = |number: usize, purpose: Purpose| Slot { id: format!("ls-get-weather-{number:03}"), purpose };
+    let slots = vec![slot(1, together), slot(2, Purpose::Edge(EdgeKind::OffTopic))];
+    let mut session = Session::begin(&brief, Plan::of(&brief), slots, &TemplateDrafter);
+    session.approve_plan();
+    let ids = |slots: &[Slot]| slots.iter().map(|slot| slot.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&session.batch().expect("a batch").slots_without_draft()), ["ls-get-weather-001"]);
+    assert_eq!(ids(session.open_slots()), ["ls-get-weather-002"]);
+    // A drafter that gives up on a slot leaves it open too.
+    session.fill(&[], "template", None);
+    assert_eq!((session.stage(), session.open_slots().len()), (Stage::Done, 2));
+    session.reopen(&TemplateDrafter);
+    assert_eq!((session.stage(), session.open_slots().len()), (Stage::Draft, 1));
+}
+
+#[test]
+fn drafts_of_a_file_are_kept_with_the_session() {
+    let brief = brief();
+    let slots = [slots(Tier::Golden, 5, 1), slots(Tier::Labeled, 2 * BATCH_SIZE, 1)].concat();
+    let drafts: Vec<Draft> = slots.iter().map(|slot| draft(slot, &slot.id)).collect();
+    let session = Session::begin_with(&brief, Plan::of(&brief), &drafts, Vec::new(), &TemplateDrafter);
+    let mut kept = Session::read(&session.text()).expect("a session");
+    for _ in 0..3 {
+        assert_eq!(kept.stage(), Stage::Decide);
+        kept.approve(&Which::All, ADA).expect("cases");
+        if kept.stage() == Stage::Write(Tier::Golden) {
+            kept.wrote(Tier::Golden);
+            kept.approve_plan();
+        }
+    }
+    assert_eq!((kept.stage(), kept.unwritten(Tier::Labeled).len()), (Stage::Write(Tier::Labeled), 2 * BATCH_SIZE));
 }
 
 #[test]
@@ -200,7 +259,7 @@ fn what_changed_in_the_meantime_is_told() {
 fn only_what_was_kept_by_us_is_read() {
     let text = session(3, 1).text();
     assert_eq!(Session::read(&text), Ok(session(3, 1)));
-    assert_eq!(Session::read(&text.replace("\"format\": 1", "\"format\": 2")), Err(SessionError::Format));
+    assert_eq!(Session::read(&text.replace("\"format\": 2", "\"format\": 1")), Err(SessionError::Format));
     for broken in ["", "{}", "[1", &text.replace("\"at\": 0", "\"at\": 9"), &text[..text.len() / 2]] {
         assert!(matches!(Session::read(broken), Err(SessionError::Unreadable(_))), "{broken}");
     }
@@ -214,6 +273,8 @@ enum Move {
     Redraft(Which),
     Back,
     Forward,
+    /// Write what is approved so far.
+    Write,
     /// The program ends and begins again.
     Resume,
 }
@@ -227,6 +288,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         which().prop_map(Move::Redraft),
         Just(Move::Back),
         Just(Move::Forward),
+        Just(Move::Write),
         Just(Move::Resume),
     ];
     proptest::collection::vec(one, 0..40)
@@ -234,7 +296,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 
 /// Returns the approved cases of all batches, by id.
 fn all_approved(session: &Session) -> BTreeMap<String, Value> {
-    let approved = [Tier::Golden, Tier::Labeled].into_iter().flat_map(|tier| session.approved(tier));
+    let approved = [Tier::Golden, Tier::Labeled].into_iter().flat_map(|tier| approved(session, tier));
     approved.map(|case| (case["id"].as_str().unwrap_or_default().to_owned(), case.clone())).collect()
 }
 
@@ -250,7 +312,7 @@ proptest! {
                 Stage::ApprovePlan => session.approve_plan(),
                 Stage::Draft => fill(&mut session),
                 Stage::Write(tier) => {
-                    written.extend(session.approved(tier).into_iter().cloned());
+                    written.extend(session.unwritten(tier).into_iter().cloned());
                     session.wrote(tier);
                 }
                 Stage::Decide | Stage::Done => {}
@@ -272,10 +334,16 @@ proptest! {
                 Move::Redraft(which) => {
                     let slots = session.redraftable(&which).map(|entries| entries.iter().map(|entry| entry.slot.clone()).collect());
                     let slots: Vec<Slot> = slots.unwrap_or_default();
-                    session.fill(slots.iter().map(|slot| draft(slot, "anew")).collect(), "template", None);
+                    session.fill(&slots.iter().map(|slot| draft(slot, "anew")).collect::<Vec<_>>(), "template", None);
                 }
                 Move::Back => { session.back().ok(); }
                 Move::Forward => { session.forward().ok(); }
+                Move::Write => {
+                    for tier in [Tier::Golden, Tier::Labeled] {
+                        written.extend(session.unwritten(tier).into_iter().cloned());
+                        session.wrote(tier);
+                    }
+                }
                 Move::Resume => {
                     let kept = Session::read(&session.text());
                     prop_assert_eq!(kept.as_ref(), Ok(&session));

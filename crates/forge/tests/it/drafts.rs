@@ -1,9 +1,10 @@
 //! A weather agent, and drafts of which every rule holds.
 
 use karat_core::case::{Case, Input};
+use karat_core::lint::Severity;
 use karat_core::registry::{Registry, Tool};
 use karat_core::token::TokenSources;
-use karat_forge::{Brief, Combination, DraftFinding, Overlap, Purpose, Slot, Weight};
+use karat_forge::{Brief, Combination, DraftFinding, Overlap, Purpose, Slot};
 use serde_json::{Value, json};
 
 pub(crate) fn tool(name: &str) -> Tool {
@@ -33,6 +34,7 @@ pub(crate) fn brief() -> Brief {
             seed: Some(json!({"city": "Paris", "station": {"name": "Montsouris"}, "opened": "1952-06-14"})),
             snapshot: None,
         },
+        silenced: Vec::new(),
         golden: vec![existing],
         labeled: Vec::new(),
     }
@@ -51,8 +53,12 @@ pub(crate) fn trigger() -> Purpose {
     Purpose::Trigger("what's the weather".to_owned())
 }
 
+pub(crate) fn disambiguation() -> Purpose {
+    Purpose::disambiguation("get_forecast")
+}
+
 pub(crate) fn together(tools: &[&str]) -> Purpose {
-    Purpose::Together(tools.iter().map(|&name| name.to_owned()).collect())
+    Purpose::together(tools.iter().map(|&name| name.to_owned()).collect())
 }
 
 pub(crate) fn choice(combination: Combination, others: &[&str]) -> Purpose {
@@ -63,7 +69,7 @@ pub(crate) fn choice(combination: Combination, others: &[&str]) -> Purpose {
 pub(crate) fn good(purpose: &Purpose) -> Value {
     let expect = match purpose {
         Purpose::AsksFirst => json!({"toolsCalled": [], "responseContainsAny": [["confirm", "sure"]]}),
-        Purpose::Together(tools) => json!({"toolsCalled": tools, "toolsCalledMatch": "anyOrder"}),
+        Purpose::Together { tools, .. } => json!({"toolsCalled": tools, "toolsCalledMatch": "anyOrder"}),
         Purpose::Choice { combination, .. } => json!({"toolsAcceptable": match combination {
             Combination::Or => json!([["get_weather"], ["get_forecast"]]),
             Combination::AndOr => json!([["get_weather"], ["get_weather", "get_forecast", "find_city"]]),
@@ -109,6 +115,9 @@ pub(crate) fn with(mut case: Value, changes: &Value) -> Value {
 }
 
 pub(crate) fn told(findings: &[DraftFinding]) -> Vec<String> {
-    let weight = |finding: &DraftFinding| if finding.weight == Weight::Error { "error" } else { "warning" };
-    findings.iter().map(|finding| format!("{} {} {}", weight(finding), finding.rule, finding.pointer)).collect()
+    let severity = |finding: &DraftFinding| if finding.severity == Severity::Error { "error" } else { "warning" };
+    findings
+        .iter()
+        .map(|finding| format!("{} {} {}", severity(finding), finding.rule.name(), finding.pointer))
+        .collect()
 }

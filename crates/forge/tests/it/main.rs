@@ -1,8 +1,10 @@
-//! Behaviour of the drafting of cases, through its public face.
+//! Drafting cases, through the public API.
 
-mod arrange;
+mod brief;
 mod drafts;
+mod examine;
+mod file;
 mod registries;
-mod rules;
+mod slots;
 mod template;
 mod whole;

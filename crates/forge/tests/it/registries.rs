@@ -113,6 +113,7 @@ pub(crate) fn brief(tools: usize, overlaps: usize) -> Brief {
         overlaps: neighbours.map(|tool| Overlap { tool: tool.clone(), reasons: Vec::new() }).collect(),
         clusters,
         sources: TokenSources::default(),
+        silenced: Vec::new(),
         golden: Vec::new(),
         labeled: Vec::new(),
         registry,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use karat_core::source::{ObjectReader, Path, Problems, read_object_map, read_string, read_string_map, read_strings};
+use karat_json::{ObjectReader, Path, Problems, read_object_map, read_string, read_string_map, read_strings};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What a tool's answer says, as the model is told it.
 
 use karat_core::port::ToolOutcome;
-use karat_core::text::text_form;
+use karat_json::text::text_form;
 use serde_json::{Value, json};
 
 /// Returns the outcome that a call's result stands for, which came as it was over the wire: a kind of content that is

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use karat_core::port::{Pending, ToolOutcome, ToolRunner};
 use karat_core::registry::{Gap, GapKind, Registry, Tool};
-use karat_core::source::nearest;
+use karat_json::nearest;
 use serde_json::{Map, Value};
 
 use super::config::NamedServer;

@@ -2,39 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
+use super::docstring::Docstring;
 use super::evaluate::{Located, Meaning};
 use super::project::{ModuleId, Project};
-use super::syntax::{ClassId, Definition, Expr, FunctionId, Kind, Owner, Parameter, ParameterKind, Statement};
-use super::text::{Docstring, clean_doc};
+use super::syntax::{ClassId, Expr, FunctionId, Kind, Parameter, ParameterKind, Statement};
+use super::text::{clean_doc, is_listed};
 
 /// How deep types are followed into each other.
 const MAX_DEPTH: usize = 12;
 
 /// Types of parameters that the library fills in, not the model.
-const INJECTED_TYPES: [&str; 22] = [
-    "Context",
-    "RunContext",
-    "RunContextWrapper",
-    "ToolContext",
-    "ReadonlyContext",
-    "CallbackContext",
-    "InvocationContext",
-    "RunnableConfig",
-    "ToolRuntime",
-    "CallbackManagerForToolRun",
-    "AsyncCallbackManagerForToolRun",
-    "InjectedToolArg",
-    "InjectedToolCallId",
-    "InjectedState",
-    "InjectedStore",
-    "BaseStore",
-    "KernelArguments",
-    "Kernel",
-    "CancellationToken",
-    "Request",
-    "HttpRequest",
-    "Depends",
-];
+const INJECTED_TYPES: &str = "Context RunContext RunContextWrapper ToolContext ReadonlyContext CallbackContext InvocationContext \
+    RunnableConfig ToolRuntime CallbackManagerForToolRun AsyncCallbackManagerForToolRun InjectedToolArg \
+    InjectedToolCallId InjectedState InjectedStore BaseStore KernelArguments Kernel CancellationToken \
+    Request HttpRequest Depends";
 
 /// Names of parameters that a library fills in.
 const INJECTED_NAMES: [&str; 4] = ["tool_context", "context_variables", "run_manager", "callbacks"];
@@ -47,7 +28,10 @@ struct Typed {
     default: Option<Value>,
     /// A `Field` that gives no default.
     is_required: bool,
-    has_field: bool,
+    /// A `Field` that gives one, known or not.
+    is_optional: bool,
+    /// The name under which the value is given.
+    alias: Option<String>,
 }
 
 impl Project {
@@ -70,10 +54,22 @@ impl Project {
             }
             let typed = self.parameter_type(module, scope, parameter);
             let described = typed.description.or_else(|| doc.parameters.get(&parameter.name).cloned());
-            let is_required = parameter.default.is_none() || typed.is_required;
-            schema.add(&parameter.name, typed.schema, described, typed.default, is_required);
+            let is_required = parameter.default.is_none() && !typed.is_optional || typed.is_required;
+            let name = typed.alias.as_ref().unwrap_or(&parameter.name);
+            schema.add(name, typed.schema, described, typed.default, is_required);
         }
         schema.finish()
+    }
+
+    /// Returns the fields of the model that is a function's only argument.
+    pub(crate) fn only_model_schema(&self, module: ModuleId, function: FunctionId, signature: &Value) -> Option<Value> {
+        let mut names = signature["properties"].as_object()?.keys();
+        let (Some(only), None) = (names.next(), names.next()) else { return None };
+        let definition = &self.module(module).functions[function];
+        let annotation = definition.parameters.iter().find(|one| one.name == *only)?.annotation.as_ref()?;
+        let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
+        let Meaning::Class(home, class) = self.meaning(&Located::new(module, scope, annotation)) else { return None };
+        Some(self.model_schema(home, class)).filter(|schema| schema.get("properties").is_some())
     }
 
     fn is_injected(&self, module: ModuleId, scope: usize, parameter: &Parameter) -> bool {
@@ -88,7 +84,7 @@ impl Project {
                 Kind::Text(text) => text.split(['[', '.']).next().unwrap_or_default(),
                 _ => return,
             };
-            injected |= INJECTED_TYPES.contains(&name);
+            injected |= is_listed(name, INJECTED_TYPES);
         };
         if let Some(annotation) = &parameter.annotation {
             // Not a class of the project that has the same name.
@@ -125,7 +121,10 @@ impl Project {
 
     fn field<'p>(&'p self, field: &Located<'p>, typed: &mut Typed) {
         let Some(call) = field.call() else { return };
-        typed.has_field = true;
+        let alias = call.named("validation_alias").or_else(|| call.named("alias"));
+        if let Some(Ok(alias)) = alias.map(|alias| self.text(&field.with(alias))) {
+            typed.alias = Some(alias);
+        }
         if let Some(description) = call.named("description").or_else(|| call.named("desc")) {
             typed.description = self.text(&field.with(description)).ok().or(typed.description.take());
         }
@@ -136,6 +135,7 @@ impl Project {
             Some(default) => typed.default = self.json(&field.with(default)),
             None => typed.is_required = call.named("default_factory").is_none(),
         }
+        typed.is_optional = !typed.is_required;
         for (name, keyword) in [
             ("ge", "minimum"),
             ("le", "maximum"),
@@ -284,7 +284,7 @@ impl Project {
         schema
     }
 
-    fn is_model(&self, module: ModuleId, class: ClassId, depth: usize) -> bool {
+    pub(crate) fn is_model(&self, module: ModuleId, class: ClassId, depth: usize) -> bool {
         let definition = &self.module(module).classes[class];
         let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
         depth < MAX_DEPTH
@@ -313,31 +313,19 @@ impl Project {
                 continue;
             }
             let mut typed = self.annotated(&Located::new(module, definition.scope, annotation), depth + 1);
-            let mut exported = name.clone();
             if let Some(value) = value {
-                let value = Located::new(module, definition.scope, value);
-                let alias = value.call().filter(|_| is_field(value.expr)).and_then(|call| call.named("alias"));
-                if let Some(alias) = alias.and_then(|alias| self.text(&value.with(alias)).ok()) {
-                    exported = alias;
-                }
-                self.default(&value, &mut typed);
+                self.default(&Located::new(module, definition.scope, value), &mut typed);
             }
             let is_optional = matches!(annotation.last_name(), Some("NotRequired"));
-            let is_required = !is_optional && (value.is_none() || typed.is_required);
-            schema.add(&exported, typed.schema, typed.description, typed.default, is_required);
+            let is_required = !is_optional && (value.is_none() && !typed.is_optional || typed.is_required);
+            schema.add(
+                typed.alias.as_ref().unwrap_or(name),
+                typed.schema,
+                typed.description,
+                typed.default,
+                is_required,
+            );
         }
-    }
-
-    /// Returns the methods of a class by name, its own first.
-    pub(crate) fn method(&self, module: ModuleId, class: ClassId, name: &str) -> Option<(ModuleId, FunctionId)> {
-        let definition = &self.module(module).classes[class];
-        debug_assert!(matches!(self.module(module).scopes[definition.scope].owner, Owner::Class(_)));
-        self.module(module).scopes[definition.scope].statements.iter().find_map(|statement| match statement {
-            Statement::Define { name: defined, defined: Definition::Function(id) } if defined == name => {
-                Some((module, *id))
-            }
-            _ => None,
-        })
     }
 }
 

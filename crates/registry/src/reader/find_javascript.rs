@@ -4,44 +4,22 @@
 use std::collections::HashMap;
 
 use karat_core::registry::{Gap, GapKind, Known};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::evaluate::{Entries, Located, Meaning, Why};
-use super::found::{Draft, FUNCTION_KEYS, Findings, Origin, SCHEMA_KEYS, is_tool_name};
+use super::evaluate::{Located, Meaning, Why};
+use super::found::{
+    FUNCTION_KEYS, Findings, Origin, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name,
+    makes_tool, names_tool,
+};
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Entry, Export, Expr, Kind, Language, ScopeId, Statement};
+use super::values::Entries;
 
 const NAME_KEYS: [&str; 4] = ["name", "id", "toolName", "tool_name"];
 const DESCRIPTION_KEYS: [&str; 4] = ["description", "toolDescription", "desc", "tool_description"];
 
 /// Keys of an MCP tool's annotations, which stand where a shape may stand.
 const ANNOTATIONS: [&str; 5] = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
-
-/// Calls with `tool` in their name that do something else with tools.
-const NOT_MAKERS: [&str; 22] = [
-    "callTool",
-    "executeTool",
-    "runTool",
-    "handleTool",
-    "getTool",
-    "getTools",
-    "listTools",
-    "removeTool",
-    "hasTool",
-    "findTool",
-    "useTool",
-    "invokeTool",
-    "isTool",
-    "handleToolCall",
-    "useTools",
-    "findTools",
-    "loadTools",
-    "filterTools",
-    "ToolMessage",
-    "enableTool",
-    "disableTool",
-    "testTool",
-];
 
 /// Names by which objects refer to definitions that have none of their own: `{ weather: tool({…}) }`.
 pub(crate) type Keys = HashMap<Origin, String>;
@@ -96,6 +74,10 @@ impl Project {
                 }
                 if let Some(origin) = self.call_origin(&Located::new(module, scope, value)) {
                     keys.entry(origin).or_insert_with(|| key.clone());
+                    // The call of a function that makes the tool.
+                    if matches!(value.kind, Kind::Call(_)) {
+                        keys.entry((module, value.at)).or_insert_with(|| key.clone());
+                    }
                 }
             }
         });
@@ -104,7 +86,7 @@ impl Project {
     fn call_origin(&self, located: &Located<'_>) -> Option<Origin> {
         let found = self.resolve(located)?;
         let call = found.call()?;
-        is_maker(call.callee.last_name()?).then_some((found.module, found.expr.at))
+        makes_tool(call.callee.last_name()?).then_some((found.module, found.expr.at))
     }
 
     pub(crate) fn find_in_javascript(&self, module: ModuleId, keys: &Keys, findings: &mut Findings) {
@@ -168,7 +150,9 @@ impl Project {
             }
             let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
             let what = format!("there may be tools in what '{name}(…)' returns, which shows only at run time");
-            findings.gaps.push((module, Gap { kind: GapKind::Unknown, place: self.place(&found), what }));
+            findings
+                .gaps
+                .push(((module, found.expr.at), Gap { kind: GapKind::Unknown, place: self.place(&found), what }));
         }
     }
 
@@ -184,13 +168,20 @@ impl Project {
         findings: &mut Findings,
     ) {
         let says_tool = variable.is_some_and(|name| name.to_lowercase().contains("tool"));
+        let read = |located: &Located<'_>, findings: &mut Findings| match &located.expr.kind {
+            Kind::Call(call) => self.script_call(located, call, variable, keys, findings),
+            Kind::Object(_) => self.script_object(located, is_tool_type || says_tool, variable, findings),
+            Kind::Class(id) => self.script_class(located.module, *id, findings),
+            _ => {}
+        };
         expr.walk(&mut |inner| {
             let located = Located::new(module, scope, inner);
-            match &inner.kind {
-                Kind::Call(call) => self.script_call(&located, call, variable, keys, findings),
-                Kind::Object(_) => self.script_object(&located, is_tool_type || says_tool, variable, findings),
-                Kind::Class(id) => self.script_class(module, *id, findings),
-                _ => {}
+            read(&located, findings);
+            // A function or method of the project may make the tool.
+            if let Some(found) = self.made_by_call(&located) {
+                findings.call_site = Some(((module, inner.at), self.place(&located)));
+                read(&found, findings);
+                findings.call_site = None;
             }
         });
     }
@@ -204,7 +195,7 @@ impl Project {
         findings: &mut Findings,
     ) {
         let Some(name) = call.callee.last_name() else { return };
-        if !is_maker(name) {
+        if !makes_tool(name) && !names_tool(name) {
             return;
         }
         let arguments: Vec<Located<'p>> = call.arguments.iter().map(|argument| located.with(argument)).collect();
@@ -213,15 +204,32 @@ impl Project {
         let arguments = &arguments[skipped..];
         let Some(first) = arguments.first() else { return };
         if self.is_text(first) {
-            self.positional_tool(located, arguments, variable, findings);
+            // `withTool("name", { description, inputSchema }, …)` says by its arguments that it is a definition.
+            let is_whole = |entries: Entries<'_>| {
+                entries.any(&DESCRIPTION_KEYS).is_some() && entries.any(PLAIN_SCHEMA_KEYS).is_some()
+            };
+            if is_tool_maker(name) || arguments.iter().any(|one| self.entries(one).is_some_and(is_whole)) {
+                self.positional_tool(located, arguments, variable, findings);
+            }
             return;
+        }
+        if !makes_tool(name) {
+            return;
+        }
+        if name == "asTool" {
+            self.agent_as_script_tool(located, call, first, variable, findings);
         }
         let objects = arguments.iter().filter_map(|argument| Some((self.resolve(argument)?, self.entries(argument)?)));
         for (object, entries) in objects {
             let schema = entries.any(&SCHEMA_KEYS);
-            let is_tool = entries.any(&DESCRIPTION_KEYS).is_some() || schema.is_some();
             let has_more = schema.is_some() || entries.any(&FUNCTION_KEYS).is_some() || arguments.len() > 1;
-            if !is_tool || !has_more {
+            let is_described = entries.any(&DESCRIPTION_KEYS).is_some() && has_more;
+            let is_run = entries.any(PLAIN_SCHEMA_KEYS).is_some() && entries.any(&FUNCTION_KEYS).is_some();
+            // `defineTool({ schema: { name, description, inputSchema }, handle })` holds the tool in its schema.
+            let holds_tool = schema
+                .and_then(|schema| self.entries(schema))
+                .is_some_and(|inner| inner.get("name").is_some() && inner.any(PLAIN_SCHEMA_KEYS).is_some());
+            if holds_tool || !is_described && !is_run {
                 continue;
             }
             // A server or an agent that has tools.
@@ -229,20 +237,61 @@ impl Project {
                 continue;
             }
             let origin = (located.module, located.expr.at);
-            let key = keys.get(&origin).cloned().or_else(|| variable.map(str::to_owned));
+            let site = findings.call_site.as_ref().map_or(origin, |(site, _)| *site);
+            let is_only = is_tool_maker(name);
+            let key = keys.get(&site).or_else(|| keys.get(&origin)).cloned();
+            let key = key.or_else(|| variable.map(str::to_owned)).filter(|_| is_only);
             let named = entries.any(&NAME_KEYS).map(|name| self.text(name));
+            let key = self.function_of_agents_sdk(located, call, &entries).or(key);
             let name = match (named, key) {
                 (Some(name), _) => name,
                 (None, Some(key)) => Ok(key),
-                (None, None) if skipped == 0 && is_plain_maker(name) => {
+                (None, None) if skipped == 0 && is_only => {
                     Err(self.why(located, "the tool is registered without a name of its own"))
                 }
                 (None, None) => return,
             };
             findings.seen.insert((object.module, object.expr.at));
-            self.described_tool(located, origin, name, &entries, variable, findings);
+            self.described_tool(located, name, &entries, variable, findings);
             return;
         }
+    }
+
+    /// `agent.asTool({ toolName, toolDescription })`
+    fn agent_as_script_tool<'p>(
+        &'p self,
+        located: &Located<'p>,
+        call: &'p Call,
+        settings: &Located<'p>,
+        variable: Option<&str>,
+        findings: &mut Findings,
+    ) {
+        let Some(entries) = self.entries(settings).filter(|entries| entries.any(&SCHEMA_KEYS).is_none()) else {
+            return;
+        };
+        let agent_name = || {
+            let Kind::Member(agent, _) = &call.callee.kind else { return None };
+            let agent = self.resolve(&located.with(agent))?;
+            let name = self.entry(&agent.with(agent.call()?.arguments.first()?), "name")?;
+            Some(self.text(&name).map(|name| function_name(&name)))
+        };
+        let Some(name) = entries.any(&NAME_KEYS).map(|name| self.text(name)).or_else(agent_name) else { return };
+        let schema = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
+        let draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), Known::Known(schema), variable);
+        findings.add(draft, |_| ());
+    }
+
+    /// Returns the name of the function that runs a tool: the OpenAI Agents SDK takes it where no other is given.
+    fn function_of_agents_sdk<'p>(
+        &'p self,
+        located: &Located<'p>,
+        call: &'p Call,
+        entries: &Entries<'p>,
+    ) -> Option<String> {
+        self.foreign_name(&located.with(&call.callee)).filter(|name| name.starts_with("@openai/agents"))?;
+        let Meaning::Function(module, id) = self.meaning(entries.get("execute")?) else { return None };
+        let name = &self.module(module).functions[id].name;
+        (!name.is_empty()).then(|| function_name(name))
     }
 
     /// `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`
@@ -254,13 +303,21 @@ impl Project {
         findings: &mut Findings,
     ) {
         let name = self.text(&arguments[0]);
-        if arguments.len() < 2 {
+        // What follows the name says whether this is a definition: a description, a schema and a handler.
+        let has_handler = arguments.len() > 1
+            && arguments.last().is_some_and(|last| {
+                let is_literal = matches!(last.expr.kind, Kind::Bool(_) | Kind::Number(_) | Kind::Null | Kind::List(_));
+                !is_literal && !self.is_text(last) && self.entries(last).is_none()
+            });
+        if arguments.len() < 2 || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
+        let mut is_defined = has_handler && arguments.len() == 2;
         let mut rest = arguments[1..].iter().peekable();
-        let mut description = (Known::Absent, None);
+        let mut description = None;
         if let Some(text) = rest.peek().filter(|text| self.is_text(text)) {
-            description = self.description(Some(text));
+            description = Some((*text).clone());
+            is_defined |= has_handler || arguments.len() > 2;
             rest.next();
         }
         let mut schema = Known::Absent;
@@ -282,9 +339,10 @@ impl Project {
             let is_shape = !entries.list.is_empty() && entries.list.iter().all(|(.., value)| self.zod(value).is_some());
             let is_annotations =
                 !entries.list.is_empty() && entries.list.iter().all(|(name, ..)| ANNOTATIONS.contains(&name.as_str()));
+            is_defined |= is_shape || is_configuration && (has_handler || entries.any(PLAIN_SCHEMA_KEYS).is_some());
             if is_configuration && !is_shape {
                 if let Some(text) = entries.any(&DESCRIPTION_KEYS) {
-                    description = self.description(Some(text));
+                    description = Some(text.clone());
                 }
                 if let Some(given) = entries.any(&SCHEMA_KEYS) {
                     schema = self.schema(Some(given));
@@ -294,19 +352,14 @@ impl Project {
                 schema = self.schema(Some(argument));
             }
         }
+        if !is_defined && schema.get().is_none() {
+            return;
+        }
         // Without parameters the handler is all that is left.
         if schema == Known::Absent {
             schema = Known::Known(json!({"type": "object", "properties": {}}));
         }
-        let draft = Draft {
-            origin: (located.module, located.expr.at),
-            place: self.place(located),
-            name,
-            description: description.0,
-            description_place: description.1,
-            schema,
-            symbols: self.symbols(located.module, located.scope, variable),
-        };
+        let draft = self.draft(located, name, description.as_ref(), schema, variable);
         findings.add(draft, |tool| {
             if let Some(entries) = &extras {
                 self.extras(entries, tool);
@@ -317,22 +370,17 @@ impl Project {
     fn described_tool<'p>(
         &'p self,
         located: &Located<'p>,
-        origin: Origin,
         name: Result<String, Why>,
         entries: &Entries<'p>,
         variable: Option<&str>,
         findings: &mut Findings,
     ) {
-        let (description, description_place) = self.description(entries.any(&DESCRIPTION_KEYS));
-        let draft = Draft {
-            origin,
-            place: self.place(located),
-            name,
-            description,
-            description_place,
-            schema: self.schema(entries.any(&SCHEMA_KEYS)),
-            symbols: self.symbols(located.module, located.scope, variable),
-        };
+        let mut schema = self.schema(entries.any(&SCHEMA_KEYS));
+        if schema == Known::Absent && located.call().is_some_and(|call| call.callee.last_name() == Some("DynamicTool"))
+        {
+            schema = Known::Known(optional_input());
+        }
+        let draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), schema, variable);
         findings.add(draft, |tool| self.extras(entries, tool));
     }
 
@@ -353,13 +401,14 @@ impl Project {
             if let (Some(object), Some(inner)) = (self.resolve(inner), self.entries(inner)) {
                 findings.seen.insert((object.module, object.expr.at));
                 if let Some(name) = inner.get("name") {
-                    self.described_tool(located, origin, self.text(name), &inner, variable, findings);
+                    self.described_tool(located, self.text(name), &inner, variable, findings);
                 }
             }
             return;
         }
+        self.keyed_tools(&entries, is_among_tools, findings);
         let Some(name) = entries.any(&["name", "id"]) else { return };
-        let schema = entries.any(&SCHEMA_KEYS[..10]);
+        let schema = entries.any(PLAIN_SCHEMA_KEYS);
         let has_function = entries.any(&FUNCTION_KEYS).is_some();
         let described = entries.any(&DESCRIPTION_KEYS).is_some();
         // A prompt has a list of arguments, a command a list of parameters.
@@ -378,67 +427,59 @@ impl Project {
         if name.is_err() && !(schema.is_some() && (has_function || is_among_tools)) {
             return;
         }
-        self.described_tool(located, origin, name, &entries, variable, findings);
+        self.described_tool(located, name, &entries, variable, findings);
+    }
+
+    /// `tools: { weather: { description: "…", inputSchema, execute } }`
+    fn keyed_tools(&self, entries: &Entries<'_>, is_among_tools: bool, findings: &mut Findings) {
+        let listed = entries.get("tools").and_then(|tools| self.entries(tools));
+        let own = is_among_tools.then_some(entries);
+        for (is_listed, tools) in listed.iter().map(|tools| (true, tools)).chain(own.map(|tools| (false, tools))) {
+            // Beside `tool({…})` even what has no function is a tool: the client runs it.
+            let has_calls = tools.list.iter().any(|(.., value)| self.call_origin(value).is_some());
+            for (key, _, value) in &tools.list {
+                let Some(object) = self.resolve(value).filter(|one| matches!(one.expr.kind, Kind::Object(_))) else {
+                    continue;
+                };
+                let Some(tool) = self.entries(&object) else { continue };
+                let is_whole = tool.any(&DESCRIPTION_KEYS).is_some() && tool.any(PLAIN_SCHEMA_KEYS).is_some();
+                let is_run = is_listed || has_calls || tool.any(&FUNCTION_KEYS).is_some();
+                if is_whole && is_run && tool.any(&NAME_KEYS).is_none() {
+                    self.described_tool(&object, Ok(key.clone()), &tool, None, findings);
+                }
+            }
+        }
     }
 
     fn script_class(&self, module: ModuleId, id: ClassId, findings: &mut Findings) {
         let class = &self.module(module).classes[id];
         let extends_tool = class.bases.iter().any(|base| base.last_name().is_some_and(|name| name.contains("Tool")));
-        let super_object = self.super_object(module, id);
-        let field = |keys: &[&str]| -> Option<Result<Located<'_>, Why>> {
-            if let Some(value) = super_object.as_ref().and_then(|object| self.entries(object)?.any(keys).cloned()) {
-                return Some(Ok(value));
-            }
-            keys.iter().find_map(|key| match self.attribute(module, id, key, 0)? {
-                Meaning::Expr(value) => Some(Ok(value)),
-                Meaning::Unknown(why) => Some(Err(why)),
-                _ => None,
-            })
+        // A base class of a library gets the fields from the constructor: `super({ name: … })`.
+        let super_object = self.super_call(module, id).and_then(|located| {
+            let object = located.call()?.arguments.iter().find(|argument| matches!(argument.kind, Kind::Object(_)))?;
+            Some(located.with(object))
+        });
+        let field = |keys: &[&str]| {
+            let given = || self.entries(super_object.as_ref()?)?.any(keys).cloned().map(Meaning::Expr);
+            self.class_field(module, id, None, keys).or_else(given)
         };
-        let (Some(name), description) = (field(&["name", "toolName"]), field(&DESCRIPTION_KEYS)) else { return };
-        let schema = field(&SCHEMA_KEYS[..10]);
+        let Some(name) = self.class_name(field(&["name", "toolName"])) else { return };
+        let (description, schema) = (field(&DESCRIPTION_KEYS), field(PLAIN_SCHEMA_KEYS));
         let is_tool =
             extends_tool && (description.is_some() || schema.is_some()) || description.is_some() && schema.is_some();
-        let name = name.and_then(|name| self.text(&name));
         if !is_tool || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
-        let known = |value: Option<Result<Located<'_>, Why>>| match value {
-            Some(Ok(value)) => self.schema(Some(&value)),
-            Some(Err(why)) => Known::Unknown(why.into()),
-            None => Known::Absent,
+        let scope = self.module(module).scopes[class.scope].parent.unwrap_or(0);
+        let is_langchain = |base: &Expr| {
+            let name = self.foreign_name(&Located::new(module, scope, base)).unwrap_or_default();
+            name.contains("langchain") && name.ends_with(".Tool")
         };
-        let (description, description_place) = match description {
-            Some(Ok(text)) => self.description(Some(&text)),
-            Some(Err(why)) => (Known::Unknown(why.into()), None),
-            None => (Known::Absent, None),
+        let schema = match self.class_schema(schema) {
+            Known::Absent if class.bases.iter().any(is_langchain) => Known::Known(optional_input()),
+            schema => schema,
         };
-        let draft = Draft {
-            origin: (module, class.at),
-            place: self.module(module).place(class.at),
-            name,
-            description,
-            description_place,
-            schema: known(schema),
-            symbols: self.symbols(module, class.scope, Some(&class.name)),
-        };
-        findings.add(draft, |_| ());
-    }
-
-    /// Returns the object that a constructor gives its base class: `super({ name: … })`.
-    fn super_object(&self, module: ModuleId, id: ClassId) -> Option<Located<'_>> {
-        let (home, constructor) = self.method(module, id, "constructor")?;
-        let scope = self.module(home).functions[constructor].scope;
-        self.module(home).scopes[scope].statements.iter().find_map(|statement| match statement {
-            Statement::Expression(expr) => match &expr.kind {
-                Kind::Call(call) if matches!(&call.callee.kind, Kind::Name(name) if name == "super") => {
-                    let object = call.arguments.iter().find(|argument| matches!(argument.kind, Kind::Object(_)))?;
-                    Some(Located::new(home, scope, object))
-                }
-                _ => None,
-            },
-            _ => None,
-        })
+        findings.add(self.class_draft(module, id, name, description, schema), |_| ());
     }
 
     /// Tells whether an expression is a text, known or not: a literal, a template, or a constant.
@@ -463,6 +504,11 @@ impl Project {
     }
 }
 
+/// Returns the schema of `LangChain`'s tools that take a text.
+fn optional_input() -> Value {
+    json!({"type": "object", "properties": {"input": {"type": "string"}}})
+}
+
 fn is_tool_type(annotation: &Expr) -> bool {
     match &annotation.kind {
         Kind::List(items) => items.iter().any(is_tool_type),
@@ -475,37 +521,4 @@ fn is_tool_type(annotation: &Expr) -> bool {
         }
         _ => false,
     }
-}
-
-/// Tells whether a call makes or registers a tool, by its name.
-fn is_maker(name: &str) -> bool {
-    let is_plain = name == "tool" || name == "Tool" || name == "asTool";
-    let holds_tool = name.contains("Tool") || name.ends_with("tool") || name.starts_with("tool");
-    let is_other = NOT_MAKERS.contains(&name)
-        || [
-            "Toolbar",
-            "toolbar",
-            "Tooltip",
-            "tooltip",
-            "Toolkit",
-            "ToolCall",
-            "ToolResult",
-            "ToolError",
-            "ToolInput",
-            "ToolOutput",
-            "ToolUse",
-            "Registry",
-            "Manager",
-            "Toolset",
-            "ToolName",
-            "Tools",
-        ]
-        .iter()
-        .any(|word| name.contains(word) && name != "registerTools");
-    is_plain || (holds_tool && !is_other)
-}
-
-/// Tells whether a call of this name is known to make a tool and nothing else.
-fn is_plain_maker(name: &str) -> bool {
-    ["tool", "defineTool", "createTool", "addTool", "registerTool"].contains(&name)
 }

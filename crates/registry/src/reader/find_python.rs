@@ -1,77 +1,19 @@
 //! Tools in Python modules: decorated functions, functions in `tools=[…]`, dictionaries, calls that make a tool, and
 //! classes.
 
-use karat_core::registry::{Known, ToolPlace};
+use karat_core::registry::Known;
 use serde_json::{Value, json};
 
-use super::evaluate::{Entries, Located, Meaning, Why};
-use super::found::{Draft, FUNCTION_KEYS, Findings, SCHEMA_KEYS, is_tool_name};
+use super::docstring::Docstring;
+use super::evaluate::{Located, Meaning, Why};
+use super::found::{
+    Draft, FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name, words,
+};
 use super::library::Library;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Expr, FunctionId, Kind, Owner, ScopeId, Statement};
-use super::text::Docstring;
-
-/// Decorators whose name does not end with `tool`.
-const DECORATORS: [&str; 9] = [
-    "tool_plain",
-    "kernel_function",
-    "ai_function",
-    "ai_callable",
-    "register_for_llm",
-    "tool_function",
-    "tool_method",
-    "tool_def",
-    "tool_decorator",
-];
-
-/// Names that end with `tool` and do something with tools instead of defining one.
-const NOT_DECORATORS: [&str; 12] = [
-    "call_tool",
-    "run_tool",
-    "execute_tool",
-    "before_tool",
-    "after_tool",
-    "get_tool",
-    "use_tool",
-    "test_tool",
-    "on_tool",
-    "list_tool",
-    "invoke_tool",
-    "remove_tool",
-];
-
-/// Calls that make a tool of the function that they get.
-const WRAPPERS: [&str; 16] = [
-    "tool",
-    "tool_plain",
-    "add_tool",
-    "register_tool",
-    "function_tool",
-    "from_function",
-    "from_defaults",
-    "FunctionTool",
-    "LongRunningFunctionTool",
-    "Tool",
-    "StructuredTool",
-    "create_tool_from_function",
-    "register_function",
-    "add_function",
-    "beta_tool",
-    "kernel_function",
-];
-
-/// Calls that take a list of functions as one of their first arguments.
-const LIST_TAKERS: [&str; 9] = [
-    "create_react_agent",
-    "create_agent",
-    "create_tool_calling_agent",
-    "create_openai_tools_agent",
-    "bind_tools",
-    "ToolNode",
-    "FunctionToolset",
-    "add_tools",
-    "initialize_agent",
-];
+use super::text::{clean_doc, is_listed};
+use super::values::Entries;
 
 const NAME_KEYS: [&str; 4] = ["name", "name_override", "tool_name", "func_name"];
 const DESCRIPTION_KEYS: [&str; 5] = ["description", "description_override", "tool_description", "desc", "summary"];
@@ -93,7 +35,13 @@ impl Project {
                     Statement::Assign { name, value: Some(value), .. } => {
                         self.expressions(module, scope, value, Some(name), findings);
                     }
-                    Statement::SetMember { value, .. } | Statement::Return(value) | Statement::Expression(value) => {
+                    Statement::SetMember { value, name, .. } => {
+                        self.expressions(module, scope, value, None, findings);
+                        if is_list_name(name) {
+                            self.listed_tools(&Located::new(module, scope, value), Library::Other, findings);
+                        }
+                    }
+                    Statement::Return(value) | Statement::Expression(value) => {
                         self.expressions(module, scope, value, None, findings);
                     }
                     Statement::Assign { value: None, .. } | Statement::Rebind { .. } | Statement::Import(_) => {}
@@ -123,14 +71,15 @@ impl Project {
         let function = &self.module(module).functions[id];
         let mut origin = (module, function.at);
         let mut place = self.module(module).place(function.at);
+        let texts = settings.map(|settings| settings.texts(self)).unwrap_or_default();
         if let Some(Settings { located, is_decorator: false, .. }) = settings
-            && settings.is_some_and(|settings| settings.named(&NAME_KEYS).is_some())
+            && (settings.is_some_and(|settings| settings.named(&NAME_KEYS).is_some())
+                || texts.first().is_some_and(|(_, text)| is_tool_name(text)))
         {
             // A name of its own makes it another tool than the function itself.
             origin = (located.module, located.expr.at);
             place = self.place(located);
         }
-        let texts = settings.map(|settings| settings.texts(self)).unwrap_or_default();
         let name_given = settings.and_then(|settings| settings.named(&NAME_KEYS));
         let name = match (&name_given, texts.as_slice()) {
             (Some(given), _) if !is_none(given.expr) => self.text(given),
@@ -146,23 +95,41 @@ impl Project {
         let given = described.filter(|given| !is_none(given.expr)).or_else(|| positional.cloned());
         let (mut description, mut description_place) = self.description(given.as_ref());
         let is_missing = matches!(&description, Known::Absent) || description.as_deref() == Some("");
-        if let (true, Some(doc)) = (is_missing, &function.docstring) {
+        let schema_given = settings.and_then(|settings| settings.named(&SCHEMA_KEYS));
+        let schema_given = schema_given.or_else(|| settings?.named(&["json_schema"])).filter(|one| !is_none(one.expr));
+        let is_ignored = settings.is_some_and(|settings| settings.flag(self, "use_docstring_info") == Some(false));
+        if let (true, Some(doc)) = (is_missing && !is_ignored, &function.docstring) {
             let read = Docstring::read(&doc.text);
-            let has_sections =
-                library.cuts_sections() || settings.is_some_and(|settings| settings.is_true(self, "parse_docstring"));
-            let text = if has_sections { read.summary } else { read.whole };
+            let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
+            let text = if is_parsed { read.summary } else { library.description(read) };
             if !text.is_empty() {
                 description = Known::Known(text);
                 description_place = Some(self.module(module).place(doc.at));
             }
+        } else if is_missing
+            && library == Library::LangChain
+            && let Some((home, model)) = schema_given.as_ref().and_then(|given| self.model(given))
+            && let Some(doc) = &self.module(home).classes[model].docstring
+        {
+            description = Known::Known(clean_doc(&doc.text));
+            description_place = Some(self.module(home).place(doc.at));
         }
-        let given = settings.and_then(|settings| settings.named(&SCHEMA_KEYS));
-        let schema = if let Some(given) = given.filter(|given| !is_none(given.expr)) {
-            self.schema(Some(&given))
-        } else {
-            // Pydantic AI gives `@agent.tool` a context first, and `@agent.tool_plain` none.
-            let takes_context = library == Library::PydanticAi && function.is_decorated_with("tool");
-            Known::Known(self.signature_schema(module, id, takes_context))
+        // LangChain's `Tool` takes one text, whatever the function takes.
+        let is_single_input =
+            settings.and_then(|settings| self.foreign_name(&settings.located.with(&settings.call.callee))).is_some_and(
+                |name| name.starts_with("langchain") && name.trim_end_matches(".from_function").ends_with(".Tool"),
+            );
+        let schema = match schema_given {
+            Some(given) => self.schema(Some(&given)),
+            None if is_single_input => Known::Known(one_text("__arg1")),
+            None => {
+                // Pydantic AI gives `@agent.tool` a context first, and `@agent.tool_plain` none.
+                let is_pydantic_ai = library == Library::PydanticAi;
+                let takes_context = is_pydantic_ai && function.is_decorated_with("tool");
+                let signature = self.signature_schema(module, id, takes_context);
+                let model = self.only_model_schema(module, id, &signature).filter(|_| is_pydantic_ai);
+                Known::Known(model.unwrap_or(signature))
+            }
         };
         let symbols = self.symbols(module, function.scope, Some(&function.name));
         let draft = Draft { origin, place, name, description, description_place, schema, symbols };
@@ -179,12 +146,22 @@ impl Project {
     ) {
         expr.walk(&mut |inner| {
             let located = Located::new(module, scope, inner);
-            match &inner.kind {
-                Kind::Call(call) => self.tool_call(&located, call, variable, findings),
-                Kind::Object(_) => self.tool_dictionary(&located, variable, findings),
-                _ => {}
+            self.tool_expression(&located, variable, findings);
+            // A function or method of the project may make the tool.
+            if let Some(found) = self.made_by_call(&located) {
+                findings.call_site = Some(((module, inner.at), self.place(&located)));
+                self.tool_expression(&found, variable, findings);
+                findings.call_site = None;
             }
         });
+    }
+
+    fn tool_expression<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, findings: &mut Findings) {
+        match &located.expr.kind {
+            Kind::Call(call) => self.tool_call(located, call, variable, findings),
+            Kind::Object(_) => self.tool_dictionary(located, variable, findings),
+            _ => {}
+        }
     }
 
     fn tool_call<'p>(&'p self, located: &Located<'p>, call: &'p Call, variable: Option<&str>, findings: &mut Findings) {
@@ -204,9 +181,17 @@ impl Project {
             self.agent_as_tool(&settings, findings);
             return;
         }
-        if WRAPPERS.contains(&name) || name.ends_with("Tool") {
+        if is_maker(name) {
+            let first = settings.positional(0).or_else(|| settings.named(&["model"]));
+            if let Some((home, model)) = first.as_ref().and_then(|first| self.model(first)) {
+                self.model_tool(home, model, Some(&settings), findings);
+                return;
+            }
             let function = settings.named(&["func", "fn", "function", "coroutine", "callable", "handler"]);
-            let function = function.or_else(|| settings.positional(0)).and_then(|one| self.function(&one));
+            let function = match function {
+                Some(function) => self.function(&function),
+                None => call.arguments.iter().take(2).find_map(|one| self.function(&located.with(one))),
+            };
             if let Some((home, id)) = function {
                 let has_name = settings.named(&NAME_KEYS).is_some();
                 // `Tool(name="x", func=f, description="…")` has nothing of the function but its parameters.
@@ -222,50 +207,69 @@ impl Project {
             self.agent_tool(located, &agent, findings);
             return;
         }
+        if self.tool_instance(located, call, findings) {
+            return;
+        }
         if is_constructor_name(name) && settings.named(&["name"]).is_some() {
             self.constructed_tool(&settings, variable, findings);
             return;
         }
-        let lists = call.named.iter().filter(|(name, _)| name == "tools" || name == "functions").map(|(_, list)| list);
-        let positional = call.arguments.iter().take(3).filter(|_| LIST_TAKERS.contains(&name));
+        let lists = call.named.iter().filter(|(name, _)| is_list_name(name)).map(|(_, list)| list);
+        let positional = call.arguments.iter().take(3).filter(|_| is_listed(name, LIST_TAKERS));
         for list in lists.chain(positional) {
-            for item in self.known_items(&located.with(list)) {
-                if let Some((home, id)) = self.function(&item)
-                    && !self.module(home).functions[id].decorators.iter().any(is_decorator)
-                {
-                    self.function_tool(home, id, self.library(located), None, findings);
+            self.listed_tools(&located.with(list), self.library(located), findings);
+        }
+    }
+
+    /// Adds the functions and models of a list that is given as tools.
+    fn listed_tools<'p>(&'p self, list: &Located<'p>, library: Library, findings: &mut Findings) {
+        for item in self.known_items(list) {
+            if let Some((home, id)) = self.function(&item) {
+                if !self.module(home).functions[id].decorators.iter().any(is_decorator) {
+                    self.function_tool(home, id, library, None, findings);
                 }
+            } else if let Some((home, model)) = self.model(&item) {
+                self.model_tool(home, model, None, findings);
             }
         }
     }
 
-    /// Returns the items of a list that are known, whatever else is in it.
-    fn known_items<'p>(&'p self, located: &Located<'p>) -> Vec<Located<'p>> {
-        let Some(found) = self.resolve(located) else { return Vec::new() };
-        match &found.expr.kind {
-            Kind::List(items) => items
-                .iter()
-                .flat_map(|item| match &item.kind {
-                    Kind::Spread(inner) => self.known_items(&found.with(inner)),
-                    _ => vec![found.with(item)],
-                })
-                .collect(),
-            Kind::Add(left, right) => {
-                let mut items = self.known_items(&found.with(left));
-                items.extend(self.known_items(&found.with(right)));
-                items
-            }
-            _ => Vec::new(),
+    /// Returns the pydantic model that an expression is.
+    fn model<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, ClassId)> {
+        match self.meaning(located) {
+            Meaning::Class(module, id) => self.is_model(module, id, 0).then_some((module, id)),
+            _ => None,
         }
+    }
+
+    /// Adds a model whose fields are the arguments: `pydantic_function_tool(Search)`, `bind_tools([Search])`.
+    fn model_tool(&self, module: ModuleId, id: ClassId, settings: Option<&Settings<'_, '_>>, findings: &mut Findings) {
+        let class = &self.module(module).classes[id];
+        // A tool of its own is found as a class.
+        if self.is_tool_class(module, self.module(module).scopes[class.scope].parent.unwrap_or(0), id, 0) {
+            return;
+        }
+        let given = |keys: &[&str]| settings.and_then(|settings| settings.named(keys));
+        let name = given(&NAME_KEYS).map_or_else(|| Ok(class.name.clone()), |name| self.text(&name));
+        let mut schema = self.model_schema(module, id);
+        if let Some(members) = schema.as_object_mut() {
+            members.shift_remove("description");
+        }
+        let description = given(&DESCRIPTION_KEYS).map(Meaning::Expr);
+        let mut draft = self.class_draft(module, id, name, description, Known::Known(schema));
+        if let (Some(settings), Some(_)) = (settings, given(&NAME_KEYS)) {
+            // A name of its own makes it another tool than the model itself.
+            draft.origin = (settings.located.module, settings.located.expr.at);
+        }
+        findings.add(draft, |_| ());
     }
 
     fn function<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, FunctionId)> {
         match self.meaning(located) {
             Meaning::Function(module, id) => {
-                let function = &self.module(module).functions[id];
                 // What a decorator returns has the name of the function that it wraps.
-                let has_name = !function.name.is_empty() && !function.is_decorated_with("wraps");
-                has_name.then_some((module, id))
+                let is_wrapper = self.module(module).functions[id].is_decorated_with("wraps");
+                (!is_wrapper).then_some((module, id))
             }
             _ => None,
         }
@@ -274,24 +278,27 @@ impl Project {
     /// `agent.as_tool(tool_name=…, tool_description=…)`
     fn agent_as_tool(&self, settings: &Settings<'_, '_>, findings: &mut Findings) {
         let located = settings.located;
-        let Some(name) = settings.named(&NAME_KEYS).or_else(|| settings.positional(0)) else { return };
+        let given = settings.named(&NAME_KEYS).or_else(|| settings.positional(0));
+        let name = match given.filter(|given| !is_none(given.expr)) {
+            Some(given) => self.text(&given),
+            None => match self.agent_name(settings) {
+                Some(name) => name.map(|name| function_name(&name).to_lowercase()),
+                None => return,
+            },
+        };
         let text = settings.named(&DESCRIPTION_KEYS).or_else(|| settings.positional(1));
-        let (description, description_place) = self.description(text.as_ref());
-        let input = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
         let schema = match settings.named(&["parameters", "args_schema", "input_type"]) {
             Some(given) => self.schema(Some(&given)),
-            None => Known::Known(input),
+            None => Known::Known(one_text("input")),
         };
-        let draft = Draft {
-            origin: (located.module, located.expr.at),
-            place: self.place(located),
-            name: self.text(&name),
-            description,
-            description_place,
-            schema,
-            symbols: self.symbols(located.module, located.scope, None),
-        };
-        findings.add(draft, |_| ());
+        findings.add(self.draft(located, name, text.as_ref(), schema, None), |_| ());
+    }
+
+    /// Returns the name of the agent whose method is called.
+    fn agent_name(&self, settings: &Settings<'_, '_>) -> Option<Result<String, Why>> {
+        let Kind::Member(agent, _) = &settings.call.callee.kind else { return None };
+        let agent = self.resolve(&settings.located.with(agent))?;
+        Some(self.text(&agent.with(agent.call()?.named("name")?)))
     }
 
     /// `AgentTool(agent=researcher)` has the name and description of the agent.
@@ -300,23 +307,12 @@ impl Project {
         let Some(call) = agent.call() else { return };
         let settings = Settings { call, located: &agent, is_decorator: false };
         let Some(name) = settings.named(&["name"]) else { return };
-        let (description, description_place) = self.description(settings.named(&["description"]).as_ref());
+        let description = settings.named(&["description"]);
         let schema = match settings.named(&["input_schema"]) {
             Some(given) => self.schema(Some(&given)),
-            None => Known::Known(
-                json!({"type": "object", "properties": {"request": {"type": "string"}}, "required": ["request"]}),
-            ),
+            None => Known::Known(one_text("request")),
         };
-        let draft = Draft {
-            origin: (located.module, located.expr.at),
-            place: self.place(located),
-            name: self.text(&name),
-            description,
-            description_place,
-            schema,
-            symbols: self.symbols(located.module, located.scope, None),
-        };
-        findings.add(draft, |_| ());
+        findings.add(self.draft(located, self.text(&name), description.as_ref(), schema, None), |_| ());
     }
 
     /// `Tool(name=…, description=…, inputSchema=…)`
@@ -328,17 +324,8 @@ impl Project {
         if description.is_none() && schema.is_none() && !is_function {
             return;
         }
-        let (description, description_place) = self.description(description.as_ref());
-        let draft = Draft {
-            origin: (located.module, located.expr.at),
-            place: self.place(located),
-            name: self.text(&name),
-            description,
-            description_place,
-            schema: self.schema(schema.as_ref()),
-            symbols: self.symbols(located.module, located.scope, variable),
-        };
-        findings.add(draft, |_| ());
+        let schema = self.schema(schema.as_ref());
+        findings.add(self.draft(located, self.text(&name), description.as_ref(), schema, variable), |_| ());
     }
 
     /// A dictionary in the shape of OpenAI, Anthropic, MCP, Bedrock or karat.
@@ -374,139 +361,112 @@ impl Project {
         let Some(name) = entries.get("name") else { return };
         let schema = object_schema(self, &entries);
         let described = entries.any(&DESCRIPTION_KEYS);
-        let has_function = entries.any(&FUNCTION_KEYS).is_some();
-        let is_tool = (schema.is_some() && described.is_some())
-            || (is_among_tools && (described.is_some() || schema.is_some()))
-            || (has_function && described.is_some() && is_among_tools);
+        let is_tool =
+            schema.is_some() && described.is_some() || is_among_tools && (described.is_some() || schema.is_some());
         let name = self.text(name);
         if !is_tool || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
-        let (description, description_place) = self.description(described);
-        let draft = Draft {
-            origin: (located.module, located.expr.at),
-            place: self.place(located),
-            name,
-            description,
-            description_place,
-            schema: self.schema(schema.as_ref()),
-            symbols: self.symbols(located.module, located.scope, variable),
-        };
+        let draft = self.draft(located, name, described, self.schema(schema.as_ref()), variable);
         findings.add(draft, |tool| self.extras(&entries, tool));
     }
 
-    /// A class that stands on a class of tools and says its name.
+    /// A class that stands on a class of tools and says its name, or says all that a tool has.
     fn tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, findings: &mut Findings) {
         let class = &self.module(module).classes[id];
         let decorator = class.decorators.iter().find(|decorator| is_decorator(decorator));
-        if !self.is_tool_class(module, scope, id, 0) && decorator.is_none() {
+        let decorator = decorator.map(|decorator| Located::new(module, scope, decorator));
+        let is_tool = decorator.is_some() || self.is_tool_class(module, scope, id, 0);
+        // Of other classes only those count that say a name themselves.
+        let names_itself = self.method(module, id, "__init__").is_some()
+            || self.module(module).scopes[class.scope].statements.iter().any(|statement| match statement {
+                Statement::Assign { name, .. } | Statement::Define { name, .. } => name.ends_with("name"),
+                _ => false,
+            });
+        if !is_tool && !names_itself {
             return;
         }
-        let decorator = decorator.map(|decorator| Located::new(module, scope, decorator));
         let settings =
             decorator.as_ref().and_then(|one| Some(Settings { call: one.call()?, located: one, is_decorator: true }));
-        let super_call = self.super_call(module, id);
-        let super_settings =
-            super_call.as_ref().and_then(|one| Some(Settings { call: one.call()?, located: one, is_decorator: true }));
-        let field = |keys: &[&str]| -> Option<Result<Located<'_>, Why>> {
-            if let Some(given) = super_settings.as_ref().and_then(|settings| settings.named(keys)) {
-                return Some(Ok(given));
-            }
-            keys.iter().find_map(|key| match self.attribute(module, id, key, 0)? {
-                Meaning::Expr(value) => Some(Ok(value)),
-                Meaning::Unknown(why) => Some(Err(why)),
-                _ => None,
+        let registered = settings.as_ref().and_then(|settings| Some(settings.texts(self).first()?.1.clone()));
+        if let Some(draft) = self.class_tool(module, id, None, registered, is_tool) {
+            findings.add(draft, |_| ());
+        }
+    }
+
+    /// An instance of a class of tools that gets another name than its class has: `Search(name="search_docs")`.
+    fn tool_instance<'p>(&'p self, located: &Located<'p>, call: &'p Call, findings: &mut Findings) -> bool {
+        let Meaning::Class(module, id) = self.meaning(&located.with(&call.callee)) else { return false };
+        let scope = self.module(module).scopes[self.module(module).classes[id].scope].parent.unwrap_or(0);
+        if call.arguments.is_empty() && call.named.is_empty() || !self.is_tool_class(module, scope, id, 0) {
+            return false;
+        }
+        let Some(mut draft) = self.class_tool(module, id, Some(located), None, true) else { return false };
+        let own_name = self.class_tool(module, id, None, None, true).map(|own| own.name);
+        if draft.name.is_err() || own_name.as_ref() == Some(&draft.name) {
+            return false;
+        }
+        let site = (located.module, located.expr.at);
+        if matches!(own_name, Some(Err(_))) {
+            findings.call_site = Some((site, self.place(located)));
+            findings.add(draft, |_| ());
+            findings.call_site = None;
+        } else {
+            (draft.origin, draft.place) = (site, self.place(located));
+            findings.add(draft, |_| ());
+        }
+        true
+    }
+
+    /// Reads what a class of tools says, or an instance that a call makes of it.
+    fn class_tool<'p>(
+        &'p self,
+        module: ModuleId,
+        id: ClassId,
+        call: Option<&Located<'p>>,
+        registered: Option<String>,
+        is_tool: bool,
+    ) -> Option<Draft> {
+        // A base class of a library gets the fields from the constructor.
+        let super_call = self.super_call_in(module, id, call);
+        let field = |keys: &[&str]| {
+            self.class_field(module, id, call, keys).or_else(|| {
+                let located = super_call.as_ref()?;
+                let settings = Settings { call: located.call()?, located, is_decorator: true };
+                settings.named(keys).map(Meaning::Expr)
             })
         };
-        let registered =
-            settings.as_ref().and_then(|settings| settings.texts(self).first().map(|(_, text)| text.clone()));
-        let name = match (registered, field(&["name", "tool_name"])) {
-            (Some(name), _) => Ok(name),
-            (None, Some(Ok(name))) if !is_none(name.expr) => self.text(&name),
-            (None, Some(Err(why))) => Err(why),
-            // A base class.
-            _ => return,
-        };
-        let (description, description_place) = match field(&DESCRIPTION_KEYS) {
-            Some(Ok(text)) => self.description(Some(&text)),
-            Some(Err(why)) => (Known::Unknown(why.into()), None),
-            None => match &class.docstring {
-                Some(doc) => (Known::Known(Docstring::read(&doc.text).whole), Some(self.module(module).place(doc.at))),
-                None => (Known::Absent, None),
-            },
-        };
-        let schema = self.class_schema(module, id, field(&SCHEMA_KEYS));
-        let symbols = self.symbols(module, class.scope, Some(&class.name));
-        let place: ToolPlace = self.module(module).place(class.at);
-        findings.add(
-            Draft { origin: (module, class.at), place, name, description, description_place, schema, symbols },
-            |_| (),
-        );
-    }
-
-    fn class_schema(&self, module: ModuleId, id: ClassId, given: Option<Result<Located<'_>, Why>>) -> Known<Value> {
-        // `args_schema: Type[BaseModel] = Input` is a class, not an expression.
-        let model = SCHEMA_KEYS.iter().find_map(|key| match self.attribute(module, id, key, 0)? {
-            Meaning::Class(home, model) => Some(self.model_schema(home, model)),
-            _ => None,
-        });
-        if let Some(model) = model.filter(|model| *model != json!({})) {
-            return Known::Known(model);
-        }
-        match given {
-            Some(Ok(given)) if !is_none(given.expr) => {
-                if let Some(schema) = self.inputs(&given) {
-                    return Known::Known(schema);
-                }
-                self.schema(Some(&given))
-            }
-            Some(Err(why)) => Known::Unknown(why.into()),
-            _ => {
-                let method = METHODS.iter().find_map(|name| self.method(module, id, name));
-                method.map_or(Known::Absent, |(home, method)| Known::Known(self.signature_schema(home, method, false)))
-            }
-        }
-    }
-
-    /// smolagents' `inputs`, `{"city": {"type": "string", "description": "…", "nullable": True}}`, and lists of parameters
-    /// with names.
-    fn inputs(&self, given: &Located<'_>) -> Option<Value> {
-        let mut schema = super::annotation::ObjectSchema::default();
-        if let Some(items) = self.items(given) {
-            for item in items {
-                let entries = self.entries(&item)?;
-                let name = self.text(entries.get("name")?).ok()?;
-                let mut property = self.json(&item)?;
-                let members = property.as_object_mut()?;
-                members.shift_remove("name");
-                let is_required = members.shift_remove("required") == Some(Value::Bool(true));
-                schema.add(&name, property, None, None, is_required);
-            }
-            return Some(schema.finish());
-        }
-        let entries = self.entries(given).filter(|entries| !entries.is_open)?;
-        if entries.get("type").is_some_and(|kind| self.text(kind).is_ok()) || entries.get("properties").is_some() {
+        let name = registered.map(Ok).or_else(|| self.class_name(field(&["name", "tool_name"])))?;
+        let (description, schema) = (field(&DESCRIPTION_KEYS), field(&SCHEMA_KEYS));
+        if !is_tool && (description.is_none() || schema.is_none() || name.is_err()) {
             return None;
         }
-        for (name, _, value) in &entries.list {
-            let mut property = self.json(value)?;
-            let members = property.as_object_mut()?;
-            members.get("type")?;
-            let is_optional = members.shift_remove("nullable") == Some(Value::Bool(true));
-            if members.get("type") == Some(&json!("any")) {
-                members.shift_remove("type");
-            }
-            schema.add(name, property, None, None, !is_optional);
-        }
-        Some(schema.finish())
+        let listed = match &schema {
+            Some(Meaning::Expr(given)) => self.inputs(given),
+            _ => None,
+        };
+        let schema = match (listed, schema) {
+            (Some(listed), _) => Known::Known(listed),
+            (None, Some(schema)) => self.class_schema(Some(schema)),
+            (None, None) => self.method_schema(module, id),
+        };
+        Some(self.class_draft(module, id, name, description, schema))
+    }
+
+    /// Returns the schema of the method that runs a tool.
+    fn method_schema(&self, module: ModuleId, id: ClassId) -> Known<Value> {
+        let method = METHODS.iter().find_map(|name| match self.attribute(module, id, name)? {
+            Meaning::Function(home, method) => Some(self.signature_schema(home, method, false)),
+            _ => None,
+        });
+        method.map_or(Known::Absent, Known::Known)
     }
 
     fn is_tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, depth: usize) -> bool {
         let class = &self.module(module).classes[id];
         depth < 10
             && class.bases.iter().any(|base| {
-                let is_named =
-                    |name: &str| name.ends_with("Tool") || name.ends_with("ToolBase") || name == "ToolInterface";
+                let is_named = |name: &str| words(name).iter().any(|word| word == "tool");
                 match self.meaning(&Located::new(module, scope, base)) {
                     Meaning::Class(home, base) => {
                         let outside =
@@ -517,21 +477,6 @@ impl Project {
                     _ => base.last_name().is_some_and(is_named),
                 }
             })
-    }
-
-    /// Returns the call of the base class's constructor: `super().__init__(…)`.
-    fn super_call(&self, module: ModuleId, id: ClassId) -> Option<Located<'_>> {
-        let (home, constructor) = self.method(module, id, "__init__")?;
-        let scope = self.module(home).functions[constructor].scope;
-        self.module(home).scopes[scope].statements.iter().find_map(|statement| match statement {
-            Statement::Expression(expr) => match &expr.kind {
-                Kind::Call(call) if call.callee.last_name() == Some("__init__") => {
-                    Some(Located::new(home, scope, expr))
-                }
-                _ => None,
-            },
-            _ => None,
-        })
     }
 
     /// Returns the names that lead to something: its own and those of what encloses it.
@@ -568,43 +513,64 @@ impl<'p> Settings<'_, 'p> {
         self.call.arguments.get(number).map(|value| self.located.with(value))
     }
 
-    /// Returns the leading texts among the positional arguments.
+    /// Returns the leading texts among the positional arguments, functions left out.
     fn texts(&self, project: &'p Project) -> Vec<(Located<'p>, String)> {
         let mut texts = Vec::new();
         for argument in &self.call.arguments {
             let argument = self.located.with(argument);
             match project.text(&argument) {
                 Ok(text) => texts.push((argument, text)),
-                Err(_) if texts.is_empty() => {}
+                // `Tool("name", function, "description")`
+                Err(_) if texts.is_empty() || project.function(&argument).is_some() => {}
                 Err(_) => break,
             }
         }
         texts
     }
 
-    fn is_true(&self, project: &'p Project, name: &str) -> bool {
-        self.named(&[name]).is_some_and(|flag| project.boolean(&flag) == Some(true))
+    fn flag(&self, project: &'p Project, name: &str) -> Option<bool> {
+        self.named(&[name]).and_then(|flag| project.boolean(&flag))
     }
 }
 
 /// Returns what an object says of its schema: an object or a call, not a list of parameters of something else.
 fn object_schema<'p>(project: &'p Project, entries: &Entries<'p>) -> Option<Located<'p>> {
-    let value = entries.any(&SCHEMA_KEYS[..10])?;
+    let value = entries.any(PLAIN_SCHEMA_KEYS)?;
     let is_list = project.items(value).is_some();
     (!is_list).then(|| value.clone())
 }
 
 fn is_decorator(decorator: &Expr) -> bool {
-    let Some(name) = decorator.last_name() else { return false };
-    let is_tool = name == "tool" || name.ends_with("_tool");
-    DECORATORS.contains(&name) || (is_tool && !NOT_DECORATORS.contains(&name))
+    decorator.last_name().is_some_and(is_maker)
+}
+
+/// Decorators and calls that make a tool of a function, whose names do not end with `tool`.
+const OTHER_MAKERS: &str = "tool_plain tool_function kernel_function ai_function ai_callable register_for_llm from_function \
+    from_schema from_defaults register_function add_function";
+
+/// Tells whether a decorator or call makes a tool of a function.
+fn is_maker(name: &str) -> bool {
+    is_tool_maker(name) || is_listed(name, OTHER_MAKERS)
+}
+
+/// Calls that take a list of functions as one of their first arguments.
+const LIST_TAKERS: &str = "create_react_agent create_agent create_tool_calling_agent create_openai_tools_agent bind_tools ToolNode \
+    FunctionToolset add_tools initialize_agent";
+
+/// Tells whether a list of this name holds tools.
+fn is_list_name(name: &str) -> bool {
+    name == "tools" || name == "functions"
 }
 
 fn is_constructor_name(name: &str) -> bool {
-    name.ends_with("Tool")
-        || ["FunctionDeclaration", "FunctionDefinition", "ToolDefinition", "ToolSpec", "ToolParam", "FunctionToolParam"]
-            .contains(&name)
-        || name.ends_with("_tool")
+    let words = words(name);
+    let is_definition = words.last().is_some_and(|word| is_listed(word, "definition declaration spec param"));
+    is_tool_maker(name) || is_definition && words.iter().any(|word| word == "tool" || word == "function")
+}
+
+/// Returns the schema of an object with one text.
+fn one_text(name: &str) -> Value {
+    json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]})
 }
 
 fn is_none(expr: &Expr) -> bool {

@@ -5,11 +5,14 @@ use std::collections::HashSet;
 use karat_core::registry::{Gap, GapKind, Known, Tool, ToolPlace, Unknown};
 use serde_json::Value;
 
-use super::evaluate::{Entries, Located, Why};
+use super::evaluate::{Located, Meaning, Why};
 use super::project::{ModuleId, Project};
+use super::syntax::ClassId;
+use super::text::{clean_doc, is_listed};
+use super::values::Entries;
 
 /// Keys under which the schema of a tool's arguments stands.
-pub(crate) const SCHEMA_KEYS: [&str; 15] = [
+pub(crate) const SCHEMA_KEYS: [&str; 18] = [
     "inputSchema",
     "input_schema",
     "parameters",
@@ -21,11 +24,17 @@ pub(crate) const SCHEMA_KEYS: [&str; 15] = [
     "parametersSchema",
     "parameters_json_schema",
     "parametersJsonSchema",
+    "argsShape",
+    "inputShape",
+    "paramsShape",
     "inputs",
     "input",
     "args",
     "params",
 ];
+
+/// The keys of these that say by themselves that a schema follows.
+pub(crate) const PLAIN_SCHEMA_KEYS: &[&str] = SCHEMA_KEYS.split_at(13).0;
 
 /// Keys under which the function of a tool stands.
 pub(crate) const FUNCTION_KEYS: [&str; 12] =
@@ -39,15 +48,21 @@ pub(crate) struct Found {
     pub(crate) origin: Origin,
     /// Names of its module that lead to it: the function, the variable, or what encloses the definition.
     pub(crate) symbols: Vec<String>,
+    /// Where the function defines it whose call makes it.
+    template: Option<Origin>,
 }
 
 /// The tools and gaps of some modules.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) tools: Vec<Found>,
-    pub(crate) gaps: Vec<(ModuleId, Gap)>,
+    pub(crate) gaps: Vec<(Origin, Gap)>,
+    /// Gaps of what may only pass tools on: nothing is written down there.
+    vague_gaps: Vec<(Origin, Gap)>,
     /// Definitions that were read, as a tool or as a part of one.
     pub(crate) seen: HashSet<Origin>,
+    /// The call of a function that makes what is being read.
+    pub(crate) call_site: Option<(Origin, ToolPlace)>,
 }
 
 /// What is known of a tool while it is read.
@@ -63,18 +78,25 @@ pub(crate) struct Draft {
 
 impl Findings {
     /// Adds a tool; one whose name is not known is a gap.
-    pub(crate) fn add(&mut self, draft: Draft, more: impl FnOnce(&mut Tool)) {
-        if !self.seen.insert(draft.origin) {
+    pub(crate) fn add(&mut self, mut draft: Draft, more: impl FnOnce(&mut Tool)) {
+        let mut template = None;
+        if let Some((origin, place)) = &self.call_site {
+            template = Some(std::mem::replace(&mut draft.origin, *origin));
+            draft.place = place.clone();
+        }
+        if draft.name.as_ref().is_ok_and(String::is_empty) || !self.seen.insert(draft.origin) {
             return;
         }
         let name = match draft.name {
             Ok(name) => name,
+            Err(_) if template.is_some() => return,
             Err(Why { place, why }) => {
                 let what = format!(
-                    "the name of a tool is not known: {why}; an MCP server, a JSON export or 'toolRegistry.command' \
-                     would give it"
+                    "the name of a tool is not known: {why}; the script of 'karat tools export-script' would show it"
                 );
-                self.gaps.push((draft.origin.0, Gap { kind: GapKind::Unknown, place, what }));
+                let is_vague = draft.description.get().is_none() && draft.schema.get().is_none();
+                let gaps = if is_vague { &mut self.vague_gaps } else { &mut self.gaps };
+                gaps.push((draft.origin, Gap { kind: GapKind::Unknown, place, what }));
                 return;
             }
         };
@@ -87,7 +109,21 @@ impl Findings {
             ..Tool::default()
         };
         more(&mut tool);
-        self.tools.push(Found { tool, origin: draft.origin, symbols: draft.symbols });
+        self.tools.push(Found { tool, origin: draft.origin, symbols: draft.symbols, template });
+    }
+
+    /// Decides between definitions in functions and the calls of these functions: a definition that is known without a
+    /// call stands for itself, and the others are what the calls make of them.
+    pub(crate) fn settle(&mut self) {
+        let is_whole = |found: &&Found| found.tool.unknowns().next().is_none();
+        let whole: HashSet<Origin> = self.tools.iter().filter(is_whole).map(|found| found.origin).collect();
+        self.tools.retain(|found| found.template.is_none_or(|template| !whole.contains(&template)));
+        let used: HashSet<Origin> = self.tools.iter().filter_map(|found| found.template).collect();
+        self.tools.retain(|found| !used.contains(&found.origin));
+        self.gaps.retain(|(origin, _)| !used.contains(origin));
+        if self.tools.is_empty() && self.gaps.is_empty() {
+            self.gaps.append(&mut self.vague_gaps);
+        }
     }
 }
 
@@ -98,6 +134,75 @@ impl From<Why> for Unknown {
 }
 
 impl Project {
+    /// Begins a tool that an expression defines.
+    pub(crate) fn draft<'p>(
+        &'p self,
+        located: &Located<'p>,
+        name: Result<String, Why>,
+        description: Option<&Located<'p>>,
+        schema: Known<Value>,
+        variable: Option<&str>,
+    ) -> Draft {
+        let (description, description_place) = self.description(description);
+        Draft {
+            origin: (located.module, located.expr.at),
+            place: self.place(located),
+            name,
+            description,
+            description_place,
+            schema,
+            symbols: self.symbols(located.module, located.scope, variable),
+        }
+    }
+
+    /// Begins a tool that a class defines.
+    pub(crate) fn class_draft(
+        &self,
+        module: ModuleId,
+        id: ClassId,
+        name: Result<String, Why>,
+        description: Option<Meaning<'_>>,
+        schema: Known<Value>,
+    ) -> Draft {
+        let class = &self.module(module).classes[id];
+        let (description, description_place) = match description {
+            Some(Meaning::Expr(text)) => self.description(Some(&text)),
+            Some(Meaning::Unknown(why)) => (Known::Unknown(why.into()), None),
+            _ => match &class.docstring {
+                Some(doc) => (Known::Known(clean_doc(&doc.text)), Some(self.module(module).place(doc.at))),
+                None => (Known::Absent, None),
+            },
+        };
+        Draft {
+            origin: (module, class.at),
+            place: self.module(module).place(class.at),
+            name,
+            description,
+            description_place,
+            schema,
+            symbols: self.symbols(module, class.scope, Some(&class.name)),
+        }
+    }
+
+    /// Reads a name that a class says.
+    pub(crate) fn class_name(&self, name: Option<Meaning<'_>>) -> Option<Result<String, Why>> {
+        match name? {
+            Meaning::Expr(name) => Some(self.text(&name)),
+            Meaning::Unknown(why) => Some(Err(why)),
+            _ => None,
+        }
+    }
+
+    /// Reads a schema that a class says.
+    pub(crate) fn class_schema(&self, schema: Option<Meaning<'_>>) -> Known<Value> {
+        match schema {
+            Some(Meaning::Expr(schema)) => self.schema(Some(&schema)),
+            Some(Meaning::Class(module, class)) => Known::Known(self.model_schema(module, class)),
+            Some(Meaning::Unknown(why)) => Known::Unknown(why.into()),
+            _ => Known::Absent,
+        }
+    }
+
     /// Reads a description, with its place.
     pub(crate) fn description<'p>(&'p self, text: Option<&Located<'p>>) -> (Known<String>, Option<ToolPlace>) {
         match text {
@@ -138,8 +243,54 @@ impl Project {
     }
 }
 
+/// First words of names that do something with a tool instead of making one.
+const USES: &str = "call run execute invoke use get list find has is remove handle format before after on test instrument \
+    trace track log with require validate";
+
+/// Tells whether a call of this name may make or register a tool, if its arguments describe one.
+pub(crate) fn makes_tool(name: &str) -> bool {
+    let words = words(name);
+    words.iter().any(|word| word == "tool") && !words.first().is_some_and(|word| is_listed(word, USES))
+}
+
+/// Tells whether something of this name makes a tool and nothing else: `tool`, `createTool`, `function_tool`, `BaseTool`.
+pub(crate) fn is_tool_maker(name: &str) -> bool {
+    makes_tool(name) && names_tool(name)
+}
+
+/// Tells whether the last word of a name is "tool".
+pub(crate) fn names_tool(name: &str) -> bool {
+    words(name).last().is_some_and(|word| word == "tool")
+}
+
+/// Returns the words of a name in lower case, as capitals and underscores divide it.
+pub(crate) fn words(name: &str) -> Vec<String> {
+    let letters: Vec<char> = name.chars().collect();
+    let mut words = vec![String::new()];
+    for (at, letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).map(|before| letters[before]);
+        let is_last_capital = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
+        let begins = letter.is_uppercase() && before.is_some_and(|before| !before.is_uppercase() || is_last_capital);
+        if begins || *letter == '_' {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut()
+            && letter.is_alphanumeric()
+        {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Returns the name of the tool that the OpenAI Agents SDK makes of an agent or function without one.
+pub(crate) fn function_name(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
 /// Tells whether a text can be a tool's name.
 pub(crate) fn is_tool_name(name: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-./:".contains(letter);
-    !name.is_empty() && name.len() <= 128 && name.chars().all(is_part)
+    !name.is_empty() && name.len() <= 128 && name.chars().all(is_part) && !name.contains("://")
 }

@@ -2,26 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
+use super::annotation::ObjectSchema;
 use super::evaluate::{Located, Meaning, Why};
 use super::project::Project;
 use super::syntax::Kind;
+use super::text::is_listed;
 use crate::field_map::field_map_schema;
 
 const MAX_DEPTH: usize = 40;
 
 /// Calls that make a JSON Schema of their first argument.
-const CONVERTERS: [&str; 10] = [
-    "zodToJsonSchema",
-    "toJSONSchema",
-    "toJsonSchema",
-    "jsonSchema",
-    "zodSchema",
-    "zodToJson",
-    "convertToJsonSchema",
-    "zodToMcpJsonSchema",
-    "toMcpSchema",
-    "getJsonSchema",
-];
+const CONVERTERS: &str = "zodToJsonSchema toJSONSchema toJsonSchema jsonSchema zodSchema zodToJson convertToJsonSchema \
+    zodToMcpJsonSchema toMcpSchema getJsonSchema";
 
 impl Project {
     /// Returns the schema of a tool's arguments, in whatever form it is given.
@@ -49,6 +41,12 @@ impl Project {
             Meaning::Unknown(why) => return Err(why),
             _ => return Err(unknown()),
         };
+        // `const { $schema, ...rest } = z.toJSONSchema(Type)`
+        if let Kind::Without(inner, names) = &found.expr.kind
+            && names.iter().all(|name| name.starts_with('$'))
+        {
+            return self.parameters_at(&found.with(inner), depth + 1);
+        }
         if let Some(found) = self.zod(&found) {
             let is_known = !found.is_open && found.schema["type"] == "object" || found.schema.get("anyOf").is_some();
             return if is_known { Ok(found.into_schema()) } else { Err(unknown()) };
@@ -62,7 +60,7 @@ impl Project {
                 return self.parameters_at(&found.with(object), depth + 1);
             }
             return match call.arguments.first() {
-                Some(first) if CONVERTERS.contains(&name) => self.parameters_at(&found.with(first), depth + 1),
+                Some(first) if is_listed(name, CONVERTERS) => self.parameters_at(&found.with(first), depth + 1),
                 _ => Err(unknown()),
             };
         }
@@ -90,6 +88,44 @@ impl Project {
             return shape.map(super::zod::Type::into_schema).ok_or_else(unknown);
         }
         self.json(&found).as_ref().and_then(field_map_schema).ok_or_else(unknown)
+    }
+
+    /// smolagents' `inputs`, `{"city": {"type": "string", "description": "…", "nullable": True}}`, and lists of parameters
+    /// with names.
+    pub(crate) fn inputs(&self, given: &Located<'_>) -> Option<Value> {
+        let mut schema = ObjectSchema::default();
+        if let Some(items) = self.items(given) {
+            for item in items {
+                // `{"name": …, "type": …}`, or a call with the same names.
+                let given: Vec<(String, Located<'_>)> = match item.call() {
+                    Some(call) => call.named.iter().map(|(name, value)| (name.clone(), item.with(value))).collect(),
+                    None => self.entries(&item)?.list.into_iter().map(|(name, _, value)| (name, value)).collect(),
+                };
+                let known = |value: &Located<'_>| self.json(value);
+                let mut members: Map<String, Value> =
+                    given.iter().filter_map(|(name, value)| Some((name.clone(), known(value)?))).collect();
+                let name = members.shift_remove("name")?.as_str()?.to_owned();
+                let is_optional = members.shift_remove("required") == Some(Value::Bool(false))
+                    || item.call().is_none() && given.iter().all(|(name, _)| name != "required");
+                schema.add(&name, Value::Object(members), None, None, !is_optional);
+            }
+            return Some(schema.finish());
+        }
+        let entries = self.entries(given).filter(|entries| !entries.is_open)?;
+        if entries.get("type").is_some_and(|kind| self.text(kind).is_ok()) || entries.get("properties").is_some() {
+            return None;
+        }
+        for (name, _, value) in &entries.list {
+            let mut property = self.json(value)?;
+            let members = property.as_object_mut()?;
+            members.get("type")?;
+            let is_optional = members.shift_remove("nullable") == Some(Value::Bool(true));
+            if members.get("type") == Some(&json!("any")) {
+                members.shift_remove("type");
+            }
+            schema.add(name, property, None, None, !is_optional);
+        }
+        Some(schema.finish())
     }
 
     /// Reads a JSON Schema: what is not known of it is left out, which allows more. None where the names of properties

@@ -1,5 +1,6 @@
 //! Which library makes a tool of something, by its imports: libraries differ in what they make of a docstring.
 
+use super::docstring::{Docstring, before_arguments, first_text, has_section, without_arguments};
 use super::evaluate::{Located, Meaning};
 use super::project::Project;
 use super::syntax::{Expr, Kind, Owner, Statement};
@@ -11,35 +12,49 @@ pub(crate) enum Library {
     PydanticAi,
     Smolagents,
     Strands,
-    Anthropic,
+    /// Those that take docstrings apart with the package `docstring_parser`.
+    DocstringParser,
     CrewAi,
+    LangChain,
     Other,
 }
 
-/// The first part of a package's name. An import of the longest that fits decides.
-const PACKAGES: [(&str, Library); 9] = [
+/// The first part of a package's name.
+const PACKAGES: [(&str, Library); 13] = [
+    ("langchain", Library::LangChain),
+    ("langchain_core", Library::LangChain),
+    ("langchain_community", Library::LangChain),
     ("fastmcp", Library::FastMcp),
     ("agents", Library::OpenAiAgents),
-    ("livekit", Library::OpenAiAgents),
     ("pydantic_ai", Library::PydanticAi),
     ("smolagents", Library::Smolagents),
     ("strands", Library::Strands),
-    ("anthropic", Library::Anthropic),
+    ("anthropic", Library::DocstringParser),
+    ("livekit", Library::DocstringParser),
+    ("agno", Library::DocstringParser),
     ("crewai", Library::CrewAi),
     ("crewai_tools", Library::CrewAi),
 ];
 
+/// Decorators that only one library has, wherever a copy of it lies.
+const DECORATORS: [(&str, Library); 3] = [
+    ("function_tool", Library::OpenAiAgents),
+    ("tool_plain", Library::PydanticAi),
+    ("beta_tool", Library::DocstringParser),
+];
+
 impl Library {
-    /// Tells whether the description ends where the first section of the docstring begins.
-    pub(crate) fn cuts_sections(self) -> bool {
+    /// Returns the part of a docstring that is the description.
+    pub(crate) fn description(self, docstring: Docstring) -> String {
+        let whole = &docstring.whole;
         match self {
-            Self::FastMcp
-            | Self::OpenAiAgents
-            | Self::PydanticAi
-            | Self::Smolagents
-            | Self::Strands
-            | Self::Anthropic => true,
-            Self::CrewAi | Self::Other => false,
+            Self::FastMcp if has_section(whole) => first_text(whole, false),
+            Self::OpenAiAgents => first_text(whole, true),
+            Self::PydanticAi => first_text(whole, false),
+            Self::Smolagents => before_arguments(whole),
+            Self::Strands => without_arguments(whole),
+            Self::DocstringParser => docstring.summary,
+            Self::FastMcp | Self::CrewAi | Self::LangChain | Self::Other => docstring.whole,
         }
     }
 
@@ -62,8 +77,15 @@ impl Project {
             _ => located.clone(),
         };
         let dotted = self.origin(&callee, 0);
-        if let Some(dotted) = dotted {
-            return Library::of(&dotted).unwrap_or(Library::Other);
+        if let Some(library) = dotted.as_deref().and_then(Library::of) {
+            return library;
+        }
+        let name = callee.expr.last_name().unwrap_or_default();
+        if let Some((_, library)) = DECORATORS.iter().find(|(known, _)| *known == name) {
+            return *library;
+        }
+        if dotted.is_some() {
+            return Library::Other;
         }
         // What it is does not show: the module's imports are the best hint.
         let mut imports =

@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use ruff_python_ast::{
-    Arguments, BoolOp, Decorator, Expr as PyExpr, FStringPart, InterpolatedStringElement, Number, Operator, Parameters,
-    Stmt, UnaryOp,
+    Arguments, BoolOp, Decorator, Expr as PyExpr, ExprDict, ExprFString, ExprLambda, FStringPart,
+    InterpolatedStringElement, Number, Operator, Parameters, Stmt, StmtAnnAssign, StmtClassDef, StmtFunctionDef,
+    StmtImport, StmtImportFrom, UnaryOp,
 };
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::{Ranged, TextSize};
 
 use super::nesting::{MAX_DEPTH, bracket_depth};
 use super::syntax::{
-    Call, Class, Definition, Entry, Expr, Function, FunctionId, Import, Imported, Kind, Language, Module, Owner,
-    Parameter, ParameterKind, ScopeId, Statement, Text,
+    Arithmetic, Call, Class, Definition, Entry, Expr, Function, FunctionId, Import, Imported, Kind, Language, Module,
+    Owner, Parameter, ParameterKind, ScopeId, Statement, Text,
 };
 use super::unreadable::Unreadable;
 
@@ -60,37 +61,10 @@ impl Lowering<'_> {
         self.depth -= 1;
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm for each kind of syntax")]
     fn statement(&mut self, scope: ScopeId, class: Option<usize>, statement: &Stmt) {
         match statement {
-            Stmt::FunctionDef(function) => {
-                let decorators = self.decorators(scope, &function.decorator_list);
-                let name = function.name.to_string();
-                let parameters = self.parameters(scope, &function.parameters);
-                let id = self.function(scope, class, name.clone(), function.name.start(), parameters, decorators);
-                self.module.functions[id].docstring = docstring(&function.body);
-                let body = self.module.functions[id].scope;
-                self.statements(body, None, &function.body);
-                self.push(scope, Statement::Define { name, defined: Definition::Function(id) });
-            }
-            Stmt::ClassDef(definition) => {
-                let decorators = self.decorators(scope, &definition.decorator_list);
-                let arguments = definition.arguments.as_deref();
-                let bases = arguments.map_or_else(Vec::new, |bases| self.expressions(scope, &bases.args));
-                let id = self.module.classes.len();
-                let body = self.module.open_scope(scope, Owner::Class(id));
-                let name = definition.name.to_string();
-                self.module.classes.push(Class {
-                    name: name.clone(),
-                    at: definition.name.start().to_u32(),
-                    bases,
-                    decorators,
-                    scope: body,
-                    docstring: docstring(&definition.body),
-                });
-                self.statements(body, Some(id), &definition.body);
-                self.push(scope, Statement::Define { name, defined: Definition::Class(id) });
-            }
+            Stmt::FunctionDef(function) => self.function_definition(scope, class, function),
+            Stmt::ClassDef(definition) => self.class_definition(scope, definition),
             Stmt::Return(statement) => {
                 if let Some(value) = &statement.value {
                     let value = self.expression(scope, value);
@@ -99,25 +73,15 @@ impl Lowering<'_> {
             }
             Stmt::Assign(assign) => {
                 for (number, target) in assign.targets.iter().enumerate() {
+                    // A field that gets another entry is not what its first value says.
+                    if let (Some(_), PyExpr::Subscript(entry)) = (class, target) {
+                        self.rebind(scope, &entry.value);
+                    }
                     let value = self.expression(scope, &assign.value);
                     self.assign(scope, target, value, None, number == 0);
                 }
             }
-            Stmt::AnnAssign(assign) => {
-                let annotation = self.expression(scope, &assign.annotation);
-                match (&*assign.target, &assign.value) {
-                    (PyExpr::Name(name), value) => {
-                        let value = value.as_ref().map(|value| self.expression(scope, value));
-                        let name = name.id.to_string();
-                        self.push(scope, Statement::Assign { name, value, annotation: Some(annotation) });
-                    }
-                    (target, Some(value)) => {
-                        let value = self.expression(scope, value);
-                        self.assign(scope, target, value, Some(annotation), true);
-                    }
-                    _ => {}
-                }
-            }
+            Stmt::AnnAssign(assign) => self.annotated_assign(scope, assign),
             Stmt::AugAssign(assign) => {
                 let value = self.expression(scope, &assign.value);
                 self.push(scope, Statement::Expression(value));
@@ -163,32 +127,8 @@ impl Lowering<'_> {
                 self.statements(scope, class, &statement.orelse);
                 self.statements(scope, class, &statement.finalbody);
             }
-            Stmt::Import(import) => {
-                for alias in &import.names {
-                    let dotted = alias.name.to_string();
-                    // Without an alias the first part is bound, and the rest is reached through it.
-                    let (local, from) = match &alias.asname {
-                        Some(name) => (name.to_string(), dotted),
-                        None => (dotted.split('.').next().unwrap_or_default().to_owned(), dotted),
-                    };
-                    let import = Import { local: Some(local), level: 0, from, what: Imported::Module };
-                    self.push(scope, Statement::Import(import));
-                }
-            }
-            Stmt::ImportFrom(import) => {
-                let from = import.module.as_ref().map(ToString::to_string).unwrap_or_default();
-                for alias in &import.names {
-                    let name = alias.name.to_string();
-                    let (local, what) = if name == "*" {
-                        (None, Imported::All)
-                    } else {
-                        let local = alias.asname.as_ref().map_or_else(|| name.clone(), ToString::to_string);
-                        (Some(local), Imported::Name(name))
-                    };
-                    let import = Import { local, level: import.level, from: from.clone(), what };
-                    self.push(scope, Statement::Import(import));
-                }
-            }
+            Stmt::Import(import) => self.import(scope, import),
+            Stmt::ImportFrom(import) => self.import_from(scope, import),
             Stmt::Expr(statement) => self.run(scope, &statement.value),
             Stmt::TypeAlias(alias) => {
                 if let PyExpr::Name(name) = &*alias.name {
@@ -205,6 +145,80 @@ impl Lowering<'_> {
             | Stmt::Break(_)
             | Stmt::Continue(_)
             | Stmt::IpyEscapeCommand(_) => {}
+        }
+    }
+
+    fn function_definition(&mut self, scope: ScopeId, class: Option<usize>, function: &StmtFunctionDef) {
+        let decorators = self.decorators(scope, &function.decorator_list);
+        let name = function.name.to_string();
+        let parameters = self.parameters(scope, &function.parameters);
+        let id = self.function(scope, class, name.clone(), function.name.start(), parameters, decorators);
+        self.module.functions[id].docstring = docstring(&function.body);
+        let body = self.module.functions[id].scope;
+        self.statements(body, None, &function.body);
+        self.push(scope, Statement::Define { name, defined: Definition::Function(id) });
+    }
+
+    fn class_definition(&mut self, scope: ScopeId, definition: &StmtClassDef) {
+        let decorators = self.decorators(scope, &definition.decorator_list);
+        let arguments = definition.arguments.as_deref();
+        let bases = arguments.map_or_else(Vec::new, |bases| self.expressions(scope, &bases.args));
+        let id = self.module.classes.len();
+        let body = self.module.open_scope(scope, Owner::Class(id));
+        let name = definition.name.to_string();
+        self.module.classes.push(Class {
+            name: name.clone(),
+            at: definition.name.start().to_u32(),
+            bases,
+            decorators,
+            scope: body,
+            docstring: docstring(&definition.body),
+        });
+        self.statements(body, Some(id), &definition.body);
+        self.push(scope, Statement::Define { name, defined: Definition::Class(id) });
+    }
+
+    fn annotated_assign(&mut self, scope: ScopeId, assign: &StmtAnnAssign) {
+        let annotation = self.expression(scope, &assign.annotation);
+        match (&*assign.target, &assign.value) {
+            (PyExpr::Name(name), value) => {
+                let value = value.as_ref().map(|value| self.expression(scope, value));
+                let name = name.id.to_string();
+                self.push(scope, Statement::Assign { name, value, annotation: Some(annotation) });
+            }
+            (target, Some(value)) => {
+                let value = self.expression(scope, value);
+                self.assign(scope, target, value, Some(annotation), true);
+            }
+            _ => {}
+        }
+    }
+
+    fn import(&mut self, scope: ScopeId, import: &StmtImport) {
+        for alias in &import.names {
+            let dotted = alias.name.to_string();
+            // Without an alias the first part is bound, and the rest is reached through it.
+            let (local, from) = match &alias.asname {
+                Some(name) => (name.to_string(), dotted),
+                None => (dotted.split('.').next().unwrap_or_default().to_owned(), dotted),
+            };
+            let import = Import { local: Some(local), level: 0, from, what: Imported::Module };
+            self.push(scope, Statement::Import(import));
+        }
+    }
+
+    fn import_from(&mut self, scope: ScopeId, import: &StmtImportFrom) {
+        let from = import.module.as_ref().map(ToString::to_string).unwrap_or_default();
+        for alias in &import.names {
+            let name = alias.name.to_string();
+            let (local, what) = if name == "*" {
+                (None, Imported::All)
+            } else {
+                let local = alias.asname.as_ref().map_or_else(|| name.clone(), ToString::to_string);
+                (Some(local), Imported::Name(name))
+            };
+            let import = Import { local, level: import.level, from: from.clone(), what };
+            self.push(scope, Statement::Import(import));
         }
     }
 
@@ -258,15 +272,9 @@ impl Lowering<'_> {
     ) -> FunctionId {
         let id = self.module.functions.len();
         let body = self.module.open_scope(scope, Owner::Function(id));
-        self.module.functions.push(Function {
-            name,
-            at: at.to_u32(),
-            scope: body,
-            parameters,
-            docstring: None,
-            decorators,
-            class,
-        });
+        let at = at.to_u32();
+        let function = Function { name, at, scope: body, parameters, docstring: None, decorators, class };
+        self.module.functions.push(function);
         id
     }
 
@@ -276,20 +284,12 @@ impl Lowering<'_> {
         for parameter in plain {
             let annotation = parameter.parameter.annotation.as_ref().map(|one| self.expression(scope, one));
             let default = parameter.default.as_ref().map(|one| self.expression(scope, one));
-            lowered.push(Parameter {
-                name: parameter.parameter.name.to_string(),
-                kind: ParameterKind::Plain,
-                annotation,
-                default,
-            });
+            let name = parameter.parameter.name.to_string();
+            lowered.push(Parameter { name, kind: ParameterKind::Plain, annotation, default });
         }
         for rest in parameters.vararg.iter().chain(&parameters.kwarg) {
-            lowered.push(Parameter {
-                name: rest.name.to_string(),
-                kind: ParameterKind::Rest,
-                annotation: None,
-                default: None,
-            });
+            let (name, kind) = (rest.name.to_string(), ParameterKind::Rest);
+            lowered.push(Parameter { name, kind, annotation: None, default: None });
         }
         lowered
     }
@@ -313,7 +313,6 @@ impl Lowering<'_> {
         Expr::new(at, kind)
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm for each kind of syntax")]
     fn kind(&mut self, scope: ScopeId, expression: &PyExpr) -> Kind {
         match expression {
             PyExpr::NoneLiteral(_) => Kind::Null,
@@ -324,26 +323,14 @@ impl Lowering<'_> {
                 (_, operand) => Kind::Other(vec![self.expression(scope, operand)]),
             },
             PyExpr::StringLiteral(literal) => Kind::Text(literal.value.to_str().to_owned()),
-            PyExpr::FString(text) => {
-                let mut parts = Vec::new();
-                for part in &text.value {
-                    match part {
-                        FStringPart::Literal(literal) => {
-                            parts.push(Expr::new(literal.start().to_u32(), Kind::Text(literal.value.to_string())));
-                        }
-                        FStringPart::FString(inner) => {
-                            for element in &inner.elements {
-                                parts.push(self.interpolated(scope, element));
-                            }
-                        }
-                    }
-                }
-                Kind::Template(parts)
-            }
+            PyExpr::FString(text) => self.f_string(scope, text),
             PyExpr::BinOp(operation) => {
                 let (left, right) = (self.boxed(scope, &operation.left), self.boxed(scope, &operation.right));
                 match operation.op {
                     Operator::Add => Kind::Add(left, right),
+                    Operator::Sub => Kind::Arithmetic(Arithmetic::Subtract, left, right),
+                    Operator::Mult => Kind::Arithmetic(Arithmetic::Multiply, left, right),
+                    Operator::FloorDiv => Kind::Arithmetic(Arithmetic::Divide, left, right),
                     Operator::BitOr => Kind::Or(left, right),
                     _ => Kind::Other(vec![*left, *right]),
                 }
@@ -365,17 +352,7 @@ impl Lowering<'_> {
             PyExpr::List(list) => Kind::List(self.expressions(scope, &list.elts)),
             PyExpr::Tuple(tuple) => Kind::List(self.expressions(scope, &tuple.elts)),
             PyExpr::Set(set) => Kind::List(self.expressions(scope, &set.elts)),
-            PyExpr::Dict(dict) => {
-                let mut entries = Vec::new();
-                for item in &dict.items {
-                    let value = self.expression(scope, &item.value);
-                    entries.push(match &item.key {
-                        Some(key) => Entry::Value { key: self.expression(scope, key), value },
-                        None => Entry::Spread(value),
-                    });
-                }
-                Kind::Object(entries)
-            }
+            PyExpr::Dict(dict) => self.dictionary(scope, dict),
             PyExpr::Starred(starred) => Kind::Spread(self.boxed(scope, &starred.value)),
             PyExpr::Name(name) => Kind::Name(name.id.to_string()),
             PyExpr::Attribute(attribute) => {
@@ -389,21 +366,7 @@ impl Lowering<'_> {
                 let (arguments, named) = self.arguments(scope, &call.arguments);
                 Kind::Call(Box::new(Call { callee, arguments, named }))
             }
-            PyExpr::Lambda(lambda) => {
-                let parameters = lambda.parameters.as_ref().map(|list| self.parameters(scope, list));
-                let id = self.function(
-                    scope,
-                    None,
-                    String::new(),
-                    lambda.start(),
-                    parameters.unwrap_or_default(),
-                    Vec::new(),
-                );
-                let body = self.module.functions[id].scope;
-                let value = self.expression(body, &lambda.body);
-                self.push(body, Statement::Return(value));
-                Kind::Function(id)
-            }
+            PyExpr::Lambda(lambda) => self.lambda(scope, lambda),
             PyExpr::Await(awaited) => self.expression(scope, &awaited.value).kind,
             PyExpr::Named(named) => {
                 let value = self.expression(scope, &named.value);
@@ -418,6 +381,44 @@ impl Lowering<'_> {
             },
             _ => Kind::Other(Vec::new()),
         }
+    }
+
+    fn f_string(&mut self, scope: ScopeId, text: &ExprFString) -> Kind {
+        let mut parts = Vec::new();
+        for part in &text.value {
+            match part {
+                FStringPart::Literal(literal) => {
+                    parts.push(Expr::new(literal.start().to_u32(), Kind::Text(literal.value.to_string())));
+                }
+                FStringPart::FString(inner) => {
+                    for element in &inner.elements {
+                        parts.push(self.interpolated(scope, element));
+                    }
+                }
+            }
+        }
+        Kind::Template(parts)
+    }
+
+    fn dictionary(&mut self, scope: ScopeId, dict: &ExprDict) -> Kind {
+        let mut entries = Vec::new();
+        for item in &dict.items {
+            let value = self.expression(scope, &item.value);
+            entries.push(match &item.key {
+                Some(key) => Entry::Value { key: self.expression(scope, key), value },
+                None => Entry::Spread(value),
+            });
+        }
+        Kind::Object(entries)
+    }
+
+    fn lambda(&mut self, scope: ScopeId, lambda: &ExprLambda) -> Kind {
+        let parameters = lambda.parameters.as_ref().map(|list| self.parameters(scope, list)).unwrap_or_default();
+        let id = self.function(scope, None, String::new(), lambda.start(), parameters, Vec::new());
+        let body = self.module.functions[id].scope;
+        let value = self.expression(body, &lambda.body);
+        self.push(body, Statement::Return(value));
+        Kind::Function(id)
     }
 
     fn interpolated(&mut self, scope: ScopeId, element: &InterpolatedStringElement) -> Expr {

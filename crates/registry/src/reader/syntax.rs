@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use karat_core::registry::ToolPlace;
-use karat_core::source::Position;
+use karat_json::Position;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -244,15 +244,28 @@ pub(crate) enum Kind {
     Member(Box<Expr>, String),
     Index(Box<Expr>, Box<Expr>),
     Add(Box<Expr>, Box<Expr>),
+    /// Of numbers.
+    Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
     /// `a | b`, `a || b`, `a ?? b`, `a or b`.
     Or(Box<Expr>, Box<Expr>),
     /// Either of the two, by a condition.
     Either(Box<Expr>, Box<Expr>),
     Call(Box<Call>),
+    /// An object without some of its entries: `rest` of `const { a, ...rest } = b`.
+    Without(Box<Expr>, Vec<String>),
     Function(FunctionId),
     Class(ClassId),
     /// Anything else, with what it contains.
     Other(Vec<Expr>),
+}
+
+/// An operation on whole numbers, which both languages compute alike.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Arithmetic {
+    Subtract,
+    Multiply,
+    /// Without a remainder.
+    Divide,
 }
 
 #[derive(Debug)]
@@ -319,8 +332,12 @@ impl Expr {
                     }
                 }
             }
-            Kind::Spread(inner) | Kind::Member(inner, _) => inner.walk(visit),
-            Kind::Index(left, right) | Kind::Add(left, right) | Kind::Or(left, right) | Kind::Either(left, right) => {
+            Kind::Spread(inner) | Kind::Member(inner, _) | Kind::Without(inner, _) => inner.walk(visit),
+            Kind::Index(left, right)
+            | Kind::Add(left, right)
+            | Kind::Arithmetic(_, left, right)
+            | Kind::Or(left, right)
+            | Kind::Either(left, right) => {
                 left.walk(visit);
                 right.walk(visit);
             }

@@ -1,6 +1,6 @@
 //! Why a source file gives no module.
 
-use karat_core::source::Position;
+use karat_json::Position;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::annotation::ObjectSchema;
-use super::evaluate::{Entries, Located, Meaning};
+use super::evaluate::{Located, Meaning};
 use super::project::Project;
-use super::syntax::{Call, Kind};
+use super::syntax::{Call, Entry, Kind};
+use super::values::Entries;
 
 const MAX_DEPTH: usize = 24;
 
@@ -147,6 +148,7 @@ impl Project {
                 return Some(Type { is_optional: true, ..Type::of(schema) });
             }
             "preprocess" => return Some(inner(1)),
+            "toJSONSchema" => return Some(inner(0)),
             "object" | "strictObject" | "looseObject" | "interface" | "Object" => {
                 let shape = argument(0).and_then(|shape| self.shape_at(&shape, depth + 1));
                 let mut object = shape.unwrap_or_else(|| Type { is_open: true, ..Type::of(json!({"type": "object"})) });
@@ -226,13 +228,11 @@ impl Project {
                 let names = argument().and_then(|names| self.entries(&names)).unwrap_or_default();
                 keep(&mut inner, |name| names.get(name).is_some() == (method == "pick"));
             }
-            "partial" => {
+            "partial" | "required" => {
                 let names = argument().and_then(|names| self.entries(&names));
-                let is_partial =
-                    |name: &str| names.as_ref().is_none_or(|names: &Entries<'_>| names.get(name).is_some());
-                require(&mut inner.schema, |name, was| was && !is_partial(name));
+                let is_meant = |name: &str| names.as_ref().is_none_or(|names: &Entries<'_>| names.get(name).is_some());
+                require(&mut inner.schema, |name, was| if is_meant(name) { method == "required" } else { was });
             }
-            "required" => require(&mut inner.schema, |_, _| true),
             "strict" => inner.schema["additionalProperties"] = json!(false),
             "unwrap" | "removeDefault" => (inner.is_optional, inner.default) = (false, None),
             "min" | "max" | "length" | "gte" | "lte" | "gt" | "lt" | "positive" | "nonnegative" | "negative"
@@ -255,6 +255,7 @@ impl Project {
         // `Schema.shape` is the shape of another type.
         if let Kind::Member(object, name) = &located.expr.kind
             && name == "shape"
+            && self.resolve(located).is_none()
         {
             return self.zod_at(&located.with(object), depth + 1);
         }
@@ -267,36 +268,56 @@ impl Project {
         Some(Type { is_open: entries.is_open, ..Type::of(schema.finish()) })
     }
 
+    /// Returns the object that a type is made of, where that is written in one place: `Schema.shape`.
+    pub(super) fn zod_shape<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+        let mut found = located.clone();
+        while let Some(call) = found.call() {
+            let Kind::Member(object, method) = &call.callee.kind else { return None };
+            match method.as_str() {
+                "object" | "strictObject" | "looseObject" => {
+                    return call.arguments.first().map(|shape| found.with(shape));
+                }
+                "strict" | "passthrough" | "loose" | "describe" | "meta" | "openapi" | "refine" | "superRefine" => {
+                    found = self.resolve(&found.with(object))?;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
     fn shape_entries<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Shape> {
         let entries = self.entries(located)?;
         let mut shape = Shape { list: Vec::new(), is_open: false };
-        for (name, _, value) in entries.list {
-            let property = self.zod_at(&value, depth + 1).unwrap_or_else(Type::anything);
-            shape.list.push((name, property));
-        }
-        if !entries.is_open {
-            return Some(shape);
-        }
-        // A spread that is not an object: `...Base.shape`.
         let found = self.resolve(located)?;
-        let Kind::Object(written) = &found.expr.kind else { return Some(Shape { is_open: true, ..shape }) };
-        for entry in written {
-            let super::syntax::Entry::Spread(inner) = entry else { continue };
-            let inner = found.with(inner);
-            if self.entries(&inner).is_some_and(|entries| !entries.is_open) {
-                continue;
+        let (Kind::Object(written), true) = (&found.expr.kind, entries.is_open) else {
+            shape.is_open = entries.is_open;
+            for (name, _, value) in entries.list {
+                shape.set(name, self.zod_at(&value, depth + 1).unwrap_or_else(Type::anything));
             }
-            match self.shape_at(&inner, depth + 1) {
-                Some(object) if !object.is_open => {
-                    let required: Vec<&Value> = object.schema["required"].as_array().into_iter().flatten().collect();
-                    for (name, schema) in object.schema["properties"].as_object().into_iter().flatten() {
-                        let is_optional = !required.iter().any(|required| *required == name);
-                        if shape.list.iter().all(|(known, _)| known != name) {
-                            shape.list.push((name.clone(), Type { is_optional, ..Type::of(schema.clone()) }));
-                        }
+            return Some(shape);
+        };
+        // There is a spread that is not an object: `...Base.shape`.
+        for entry in written {
+            let inner = match entry {
+                Entry::Value { key, value } => {
+                    let property = self.zod_at(&found.with(value), depth + 1).unwrap_or_else(Type::anything);
+                    match self.text(&found.with(key)) {
+                        Ok(name) => shape.set(name, property),
+                        Err(_) => shape.is_open = true,
                     }
+                    continue;
                 }
-                _ => shape.is_open = true,
+                Entry::Spread(inner) => self.shape_at(&found.with(inner), depth + 1),
+            };
+            let Some(object) = inner.filter(|object| !object.is_open) else {
+                shape.is_open = true;
+                continue;
+            };
+            let required: Vec<&Value> = object.schema["required"].as_array().into_iter().flatten().collect();
+            for (name, schema) in object.schema["properties"].as_object().into_iter().flatten() {
+                let is_optional = !required.iter().any(|required| *required == name);
+                shape.set(name.clone(), Type { is_optional, ..Type::of(schema.clone()) });
             }
         }
         Some(shape)
@@ -311,6 +332,16 @@ fn is_iso(call: &Call) -> bool {
 struct Shape {
     list: Vec<(String, Type)>,
     is_open: bool,
+}
+
+impl Shape {
+    /// Adds a property; a later one replaces an earlier one in its place.
+    fn set(&mut self, name: String, property: Type) {
+        match self.list.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = property,
+            None => self.list.push((name, property)),
+        }
+    }
 }
 
 fn is_zod_package(package: &str) -> bool {

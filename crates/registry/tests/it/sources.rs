@@ -277,3 +277,82 @@ fn hostile_sources_do_no_harm(#[case] extension: &str, #[case] text: String) {
     let _ = read_path(&folder.path().join(format!("m.{extension}")), folder.path());
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
+
+#[test]
+fn a_single_file_brings_only_what_it_uses() {
+    let registry = module(&[
+        (
+            "account.ts",
+            "import { hash, schema } from './util';\nimport { registerAll } from './register';\n\
+             server.tool('own', 'Own.', { id: schema }, async () => hash(1));\nregisterAll(server);\n",
+        ),
+        (
+            "util.ts",
+            "import { z } from 'zod';\nimport { others } from './others';\nexport const schema = z.string();\n\
+             export function hash(x) { return x }\nexport function all() { return others }\n",
+        ),
+        ("others.ts", "export const others = [{ name: 'other', description: 'Other.', inputSchema: {} }];\n"),
+        (
+            "register.ts",
+            "import { used } from './used';\nconst list = [used];\n\
+             export function registerAll(server) { for (const one of list) server.addTool(one) }\n",
+        ),
+        ("used.ts", "export const used = { name: 'used', description: 'Used.', inputSchema: {} };\n"),
+    ]);
+    assert_eq!(registry.names(), ["own", "used"]);
+}
+
+#[test]
+fn a_package_is_not_the_file_that_has_its_name() {
+    let tool = |name: &str| format!("@tool\ndef {name}(a: str):\n    \"\"\"Does it.\"\"\"\n");
+    let main = format!("from semantic_kernel import Kernel\nfrom langchain_core.tools import tool\n{}", tool("own"));
+    let registry = module(&[("main.py", main.as_str()), ("semantic_kernel.py", tool("stray").as_str())]);
+    assert_eq!(registry.names(), ["own"]);
+}
+
+#[test]
+fn a_tool_class_takes_its_name_where_it_is_made() {
+    let registry = module(&[(
+        "m.py",
+        "from crewai.tools import BaseTool\n\
+         class Search(BaseTool):\n    def __init__(self, name, topic='docs'):\n        \
+         super().__init__(name=name, description=f'Searches {topic}.')\n    def _run(self, query: str): ...\n\
+         tools = [Search('search_docs'), Search(name='search_web', topic='the web')]\n",
+    )]);
+    assert_eq!(description(&registry, "search_docs"), Some("Searches docs."));
+    assert_eq!(description(&registry, "search_web"), Some("Searches the web."));
+    assert_eq!((registry.names().len(), gaps(&registry)), (2, vec![]));
+}
+
+#[test]
+fn the_place_that_says_more_defines_a_tool() {
+    let registry = module(&[(
+        "m.ts",
+        "const shownTools = [{ name: 'search', description: 'Searches.' }];\n\
+         export const tools = [{ name: 'search', description: 'Searches the web.', inputSchema: { type: 'object', properties: { q: {} } } }];\n",
+    )]);
+    assert_eq!(description(&registry, "search"), Some("Searches the web."));
+    assert_eq!(gaps(&registry), [""; 0]);
+}
+
+#[test]
+fn what_only_passes_tools_on_is_reported_where_nothing_else_is_found() {
+    let passes = "def convert(tools):\n    return [{'name': tool.name, 'description': tool.text, 'input_schema': tool.schema} for tool in tools]\n";
+    let registry = module(&[("m.py", passes)]);
+    assert!(gaps(&registry)[0].contains("the name of a tool is not known"), "{:?}", gaps(&registry));
+    let tool = "@tool\ndef f(x: int):\n    '''D'''\n";
+    assert_eq!(gaps(&module(&[("m.py", &format!("{passes}{tool}"))])), [""; 0]);
+}
+
+#[test]
+fn a_folder_is_read_without_its_tests() {
+    let tool =
+        |name: &str| format!("export const {name} = {{ name: '{name}', description: 'D.', inputSchema: {{}} }};\n");
+    let folder = project(&[
+        ("src/a.ts", &tool("a")),
+        ("src/a.vitest.ts", &tool("b")),
+        ("src/test/helpers.ts", &tool("c")),
+        ("src/node_modules/x/index.js", &tool("d")),
+    ]);
+    assert_eq!(read(&folder, "src").names(), ["a"]);
+}

@@ -5,7 +5,7 @@ use std::io;
 
 use askama::Template;
 use karat_core::case::NO_TOOL;
-use karat_core::coverage::{Amount, ConfusedPair, ConfusionMatrix, Coverage, DifficultySpread, Part, ToolCoverage};
+use karat_tools::coverage::{Amount, ConfusedPair, ConfusionMatrix, Coverage, DifficultySpread, Part, ToolCoverage};
 
 use super::{Figure, Section, State, counted, figures, incomplete, left_out, nothing, percent, sections, shown_tool};
 use crate::terminal_text::{cut, cut_middle, printable};

@@ -4,8 +4,8 @@ mod html;
 mod text;
 
 use karat_core::case::NO_TOOL;
-use karat_core::confusion::LeftOut;
-use karat_core::coverage::{Coverage, MOST_GOLDEN, Part, Requirement, RequirementResult, ToolCoverage};
+use karat_tools::confusion::LeftOut;
+use karat_tools::coverage::{Coverage, MOST_GOLDEN, Part, Requirement, RequirementResult, ToolCoverage};
 
 use crate::terminal_text::{cut_middle, printable};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::coverage::{Amount, ConfusionMatrix, Coverage, Part, ToolCoverage};
+use karat_tools::coverage::{Amount, ConfusionMatrix, Coverage, Part, ToolCoverage};
 
 use super::{State, counted, figures, incomplete, left_out, nothing, percent, sections, shown_tool};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -188,7 +188,7 @@ impl Page<'_> {
         let note = if has_map { "  not declared" } else { "" };
         let fixed = 2 + 1 + width(arrow) + 1 + GAP + 5 + GAP + 4 + note.len();
         let room = (self.settings.columns.saturating_sub(fixed) / 2).max(SHORTEST_NAME);
-        let widest = |name: fn(&karat_core::coverage::ConfusedPair) -> &str, title: &str| {
+        let widest = |name: fn(&karat_tools::coverage::ConfusedPair) -> &str, title: &str| {
             let all = shown.iter().map(|pair| width(&names(name(pair))));
             all.chain([width(title)]).max().unwrap_or_default().min(room)
         };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::lock::{FieldChange, LockDiff, LockedField, NotComparable, StaleFile, ToolsDiff};
+use karat_tools::lock::{FieldChange, LockDiff, LockedField, NotComparable, StaleFile, ToolsDiff};
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::registry::ToolField;
-use karat_core::tool_list::{ListedTool, ToolList};
+use karat_tools::tool_list::{ListedTool, ToolList};
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
@@ -188,8 +188,8 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use karat_core::registry::{Known, Registry, Tool, ToolPlace, Unknown};
-    use karat_core::source::Position;
     use karat_core::tokenizer::Tokenizer;
+    use karat_json::Position;
     use rstest::rstest;
     use serde_json::json;
 

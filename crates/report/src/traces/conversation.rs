@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::text::text_form;
+use karat_json::text::text_form;
 use serde_json::Value;
 
 use super::block::{Canvas, Length};

@@ -1,11 +1,11 @@
 //! Coverage, for the terminal and as a page.
 
 use karat_core::case::Expectation;
-use karat_core::confusion::{LeftOut, MeasuredConfusion};
-use karat_core::coverage::{Coverage, Requirement};
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
-use karat_core::source::Position;
+use karat_json::Position;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, coverage_page, coverage_text};
+use karat_tools::confusion::{LeftOut, MeasuredConfusion};
+use karat_tools::coverage::{Coverage, Requirement};
 
 fn registry(names: impl IntoIterator<Item = String>) -> Registry {
     Registry::of(names.into_iter().map(|name| Tool { name, ..Tool::default() }))

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use karat_core::assertion::Failure;
 use karat_core::case::Tier;
+use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Gate, GateResult};
-use karat_core::port::{ReportError, Reporter};
+use karat_core::result::combine;
 use karat_core::result::{CaseDetails, CaseResult, Outcome, ResultMetadata, SuiteResult, Summary};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricVerdict,
 };
 use karat_core::staleness::Staleness;
-use karat_core::trials::combine;
 use karat_report::RunRecord;
 use karat_report::destination::Destination;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Workflow commands and the step summary.
 
 use karat_core::case::Tier;
-use karat_core::port::Reporter;
+use karat_core::event::Reporter;
 use karat_report::github::{GithubReporter, StepSummaryReporter, render};
 use karat_report::markdown;
 use proptest::prelude::*;

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use karat_core::case::Tier;
+use karat_core::event::Reporter;
 use karat_core::event::RunEvent;
-use karat_core::port::Reporter;
+use karat_core::result::combine;
 use karat_core::result::{CaseResult, Outcome};
 use karat_core::staleness::Staleness;
 use karat_core::trace::Usage;
-use karat_core::trials::combine;
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
 use karat_report::{ConsoleReporter, ConsoleSettings, Matrix, Palette, Symbols, Verbosity, width};

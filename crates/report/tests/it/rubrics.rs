@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use karat_core::event::Reporter;
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::port::Reporter;
 use karat_core::rubric::{RubricOutcome, RubricSuite};
 use karat_report::github::GithubReporter;
 use karat_report::junit::JunitReporter;

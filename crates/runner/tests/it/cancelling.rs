@@ -32,7 +32,7 @@ async fn what_finished_is_reported() {
     assert_eq!(not_run, [0, 2, 1]);
     assert_eq!((ran.totals.cases, ran.totals.passed, ran.totals.not_run), (3, 3, 3));
     assert!(ran.totals.interrupted);
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Interrupted);
+    assert_eq!(ran.totals.status(), ExitStatus::Interrupted);
     assert!((35..45).contains(&ran.totals.wall_clock_ms), "{}", ran.totals.wall_clock_ms);
 }
 
@@ -102,7 +102,7 @@ async fn many_at_a_time_those_under_way_end() {
     assert_eq!(ran.begun(), messages[..8]);
     assert_eq!((ran.totals.passed, ran.totals.failed, ran.totals.not_run), (6, 2, 2));
     assert_eq!(ran.completed().last(), Some(&"slow"));
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Failed);
+    assert_eq!(ran.totals.status(), ExitStatus::Failed);
 }
 
 #[tokio::test(start_paused = true)]

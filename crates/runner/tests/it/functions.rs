@@ -117,7 +117,7 @@ async fn a_function_passes_fails_or_breaks() {
     assert_eq!(ran.case("decided").outcome, Outcome::Failed);
     assert_eq!(functions.names(), ["eval_good", "eval_good", "eval_bad", "eval_good", "eval_slow"]);
     assert_eq!((ran.totals.passed, ran.totals.failed, ran.totals.errored), (1, 3, 1));
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+    assert_eq!(ran.totals.status(), ExitStatus::Errored);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use karat_core::case::Metadata;
 use karat_core::event::RunEvent;
-use karat_core::port::{ReportError, Reporter};
+use karat_core::event::{ReportError, Reporter};
 use karat_core::result::{EarlierCase, Outcome};
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;

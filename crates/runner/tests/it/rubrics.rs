@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_core::case::{Dimension, RubricCase, RubricFile};
+use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::exit::ExitStatus;
 use karat_core::gate::{Gate, GateResult, Gates};
-use karat_core::port::{AgentError, ChatModel, ChatPrompt, ChatReply, Pending, Waiting};
+use karat_core::port::{AgentError, Pending, Waiting};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricResult, RubricSuite};
 use karat_core::staleness::CurrentTool;
 use karat_core::trace::{Trace, Usage};
@@ -152,7 +153,7 @@ async fn scores_are_kept_with_what_they_were_given_for() {
     assert_eq!((ran.totals.cases, ran.totals.passed, ran.totals.suites), (1, 1, 1));
     let totals = ran.totals.rubric.as_ref().unwrap();
     assert_eq!((totals.suites, totals.judged, totals.errored, totals.skipped), (1, 1, 0, 0));
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Success);
+    assert_eq!(ran.totals.status(), ExitStatus::Success);
 }
 
 #[rstest]
@@ -179,14 +180,14 @@ async fn without_a_judge_nothing_is_asked() {
     let ran = play(Plan { rubrics, ..plan(vec![suite("a", cases(&["1"]))]) }, FakeAgent::default()).await;
     assert_eq!(skipped(&ran), [Some("no judge is configured: set 'judge' in karat.json, or give --judge")]);
     assert_eq!(ran.begun(), ["1"]);
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Success);
+    assert_eq!(ran.totals.status(), ExitStatus::Success);
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_at_all_ran_there_is_no_verdict() {
     let rubrics = Rubrics { suites: vec![rubric("a", vec![rubric_case("x", &["full"])])], judge: None };
     let ran = play(Plan { rubrics, ..plan(Vec::new()) }, FakeAgent::default()).await;
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+    assert_eq!(ran.totals.status(), ExitStatus::Errored);
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,7 +216,7 @@ async fn a_judge_that_errs_gives_no_score(#[case] dimension: &str, #[case] error
     assert_eq!((result.summary.judged, result.summary.errored), (1, 1));
     assert_eq!((result.summary.score, result.summary.max_score), (2, 2), "an error counts for nothing");
     assert_eq!((ran.totals.failed, ran.totals.errored), (0, 0));
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+    assert_eq!(ran.totals.status(), ExitStatus::Errored);
 }
 
 #[rstest]
@@ -271,17 +272,14 @@ async fn the_score_of_a_part_of_the_rubrics_is_no_score() {
         |tools: &[&str]| judged(tools.iter().map(|tool| rubric(tool, vec![rubric_case("x", &["full"])])).collect());
     let agent = || FakeAgent::default().on("f", 0, Act::say("no"));
     let ran = play(Plan { rubrics: rubrics(&["a"]), gates: gates.clone(), ..plan(suites()) }, agent()).await;
-    assert_eq!(
-        (gate(&ran, Gate::RubricScore).actual, ExitStatus::of_run(&ran.totals)),
-        (Some(1.0), ExitStatus::Success)
-    );
+    assert_eq!((gate(&ran, Gate::RubricScore).actual, ran.totals.status()), (Some(1.0), ExitStatus::Success));
     let ran = play(Plan { rubrics: rubrics(&["a", "b"]), gates, ..plan(suites()) }, agent()).await;
     let found = gate(&ran, Gate::RubricScore);
     assert_eq!(
         (found.held, found.to_string().as_str()),
         (None, "not checked, at least 0.5: 1 of 2 cases have no score")
     );
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+    assert_eq!(ran.totals.status(), ExitStatus::Errored);
 }
 
 #[rstest]
@@ -300,7 +298,7 @@ async fn an_agent_that_errs_is_not_judged(
     let case = only(result(&ran));
     assert_eq!((case.error.as_deref(), case.score, case.duration_ms), (Some(error), None, duration));
     assert_eq!(result(&ran).summary.score_share, None);
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+    assert_eq!(ran.totals.status(), ExitStatus::Errored);
 }
 
 #[tokio::test(start_paused = true)]
@@ -347,7 +345,7 @@ async fn interrupted_what_was_scored_is_reported() {
     assert_eq!((summary.judged, summary.not_run), (2, 1));
     assert_eq!(skipped(&ran), [None, Some("the run was interrupted")]);
     assert!(ran.totals.interrupted);
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Interrupted);
+    assert_eq!(ran.totals.status(), ExitStatus::Interrupted);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use karat_core::assertion::{Mode, Strictness};
 use karat_core::case::{Case, EvalFile, Expectation, Input, Tier};
+use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::port::{Agent, AgentError, Ask, Pending, ReportError, Reporter};
+use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseResult, SuiteResult};
 use karat_core::staleness::CurrentTool;

@@ -74,7 +74,7 @@ async fn the_first_bad_try_stops_a_fast_failing_run() {
     let trials = ran.case("1").trials.as_ref().unwrap();
     assert_eq!((trials.passed, trials.failed), (1, 1));
     assert_eq!((ran.totals.failed, ran.totals.not_run), (1, 1));
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Failed);
+    assert_eq!(ran.totals.status(), ExitStatus::Failed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,7 +85,7 @@ async fn gates_that_a_part_of_the_tries_kept_are_not_enough() {
     let ran = play(plan, agent).await;
     assert_eq!((ran.totals.not_run, ran.totals.gates[0].held), (0, Some(true)));
     assert_eq!(ran.totals.trials.as_ref().map(|trials| trials.not_run), Some(3));
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+    assert_eq!(ran.totals.status(), ExitStatus::Errored);
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,7 +98,7 @@ async fn one_error_leaves_a_case_without_a_verdict_but_not_its_tries() {
     assert_eq!(result.outcome, Outcome::Errored);
     assert_eq!(result.error.as_deref(), Some("2 of 4 trials errored: HTTP 503"));
     assert_eq!(result.trials.as_ref().unwrap().pass_rate, Some(1.0));
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored);
+    assert_eq!(ran.totals.status(), ExitStatus::Errored);
 }
 
 fn earlier(id: &str, passed: usize, failed: usize) -> EarlierCase {
@@ -125,7 +125,7 @@ async fn few_tries_hide_no_regression() {
     );
     let said = ran.totals.gates[0].to_string();
     assert_eq!(said, "1, at most 0; 1 case passes less often, with too few tries to tell that from chance");
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Failed);
+    assert_eq!(ran.totals.status(), ExitStatus::Failed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,7 +178,7 @@ async fn gates_count_every_try() {
             (Gate::MaxRegressions, None, None),
         ]
     );
-    assert_eq!(ExitStatus::of_run(&ran.totals), ExitStatus::Errored, "what was not checked did not hold");
+    assert_eq!(ran.totals.status(), ExitStatus::Errored, "what was not checked did not hold");
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,5 +209,5 @@ async fn each_agent_has_its_own_gates() {
         run(plan, vec![Arc::new(good), Arc::new(bad)], &FixedClock::default(), cancelled, &mut reporters).await;
     let found: Vec<_> = totals.gates.iter().map(|result| (result.agent.as_deref(), result.held)).collect();
     assert_eq!(found, [(Some("good"), Some(true)), (Some("bad"), Some(false))]);
-    assert_eq!(ExitStatus::of_run(&totals), ExitStatus::Failed);
+    assert_eq!(totals.status(), ExitStatus::Failed);
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use karat_core::hash::short_hash;
+use karat_json::hash::short_hash;
 
 /// Every migration and its hash. A new migration adds a line; no line changes once it was released.
 const RELEASED: [(&str, &str); 2] =

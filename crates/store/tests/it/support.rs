@@ -157,7 +157,7 @@ pub(crate) fn version(eval_id: &str, code: &str) -> NewVersion {
     NewVersion {
         eval_id: eval_id.to_owned(),
         code: code.to_owned(),
-        code_hash: karat_core::hash::short_hash(code.as_bytes()),
+        code_hash: karat_json::hash::short_hash(code.as_bytes()),
         guest_hash: "guest".to_owned(),
         note: Some(format!("because of {code}")),
         created_at: at(0),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use karat_core::lint::{Rule, Severity};
 use karat_core::regression::Archive;
-use karat_core::source::Problem;
+use karat_json::Problem;
 
 use super::issue::{Issue, Marked, locate, problem};
 use super::report::INVALID;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use karat_core::case::{EvalFile, SuiteFile};
 use karat_core::lint::{Lint, LintContext, Severity, lint};
-use karat_core::overlap::{OverlapMap, Uncovered};
 use karat_core::registry::Registry;
-use karat_core::source::Problem;
 use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check_staleness};
+use karat_core::token::TokenSources;
+use karat_json::Problem;
+use karat_tools::contract::{SilencedRule, Silencer};
+use karat_tools::overlap::{OverlapMap, Uncovered};
 use serde_json::Value;
 
 use super::issue::{Issue, Marked, locate, problem};
@@ -26,6 +28,8 @@ const STALE: &str = "stale";
 pub(super) struct EvalFiles<'c> {
     pub(super) registry: Option<&'c Registry>,
     pub(super) overlaps: Option<&'c OverlapMap>,
+    /// What seed tokens resolve to.
+    pub(super) tokens: &'c TokenSources,
     pub(super) functions: &'c ProjectFunctions,
     /// The eval functions that cases of the files so far name.
     pub(super) named: BTreeSet<String>,
@@ -37,7 +41,11 @@ pub(super) struct EvalFiles<'c> {
 
 impl EvalFiles<'_> {
     /// Returns what is wrong with a file, and how many cases it has.
-    pub(super) fn check(&mut self, path: &EvalPath) -> Result<(Vec<Issue>, usize), Failure> {
+    pub(super) fn check(
+        &mut self,
+        path: &EvalPath,
+        silencer: &mut Silencer<'_>,
+    ) -> Result<(Vec<Issue>, usize), Failure> {
         let bytes = read_bytes(path)?;
         let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
         let file = match parse_suite_file(path, &bytes) {
@@ -54,10 +62,10 @@ impl EvalFiles<'_> {
         if let Some(uncovered) = &mut self.uncovered {
             file.cases.iter().for_each(|case| uncovered.take_pairs(case));
         }
-        Ok((locate(&path.shown, &text, self.problems(path, &file, &text)), file.cases.len()))
+        Ok((locate(&path.shown, &text, self.problems(path, &file, &text, silencer)), file.cases.len()))
     }
 
-    fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str) -> Vec<Marked> {
+    fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str, silencer: &mut Silencer<'_>) -> Vec<Marked> {
         let prefix = pointer_to_cases(text);
         // Only an immutable case must be compared as it was written.
         let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
@@ -66,16 +74,20 @@ impl EvalFiles<'_> {
         let archived = archived_ids(&path.path);
         let context = LintContext {
             registry: self.registry,
+            tokens: Some(self.tokens),
             routing_only: self.routing_only,
             raw_cases,
             archived: archived.as_ref(),
+            other_cases: None,
         };
         let stale = check_staleness(file, &CurrentTool::of(file, self.registry));
         let stale = stale.iter().filter(|stale| stale.is_stale() || self.registry.is_some());
         let stale = stale.map(|stale| from_staleness("/metadata", stale));
-        let changed = self.overlaps.and_then(|map| check_overlap_version(file, map));
+        let changed = self.overlaps.and_then(|map| check_overlap_version(file, &map.version));
         let changed = changed.iter().map(|stale| from_staleness("/metadata/overlapMapVersion", stale));
-        let lints = lint(file, context).into_iter().map(|lint| from_lint(prefix, lint));
+        let mut lints = lint(file, context);
+        lints.retain(|lint| !silencer.takes([file.tool_name.as_str()], SilencedRule::Case(lint.rule)));
+        let lints = lints.into_iter().map(|lint| from_lint(prefix, lint));
         let unknown = self.functions.unknown_in(file, prefix, |_| true).into_iter();
         let unknown = unknown.map(|problem| (problem, (INVALID, Severity::Error)));
         stale.chain(changed).chain(lints).chain(unknown).collect()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use karat_core::lint::Severity;
-use karat_core::source::{Finding, Place, Problem, Subject};
+use karat_json::{Finding, Place, Problem, Subject};
 
 /// Something that is invalid or likely wrong.
 pub(super) struct Issue {

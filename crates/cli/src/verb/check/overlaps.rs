@@ -3,17 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use karat_core::lint::Severity;
-use karat_core::overlap::{OverlapMap, Uncovered, check_overlaps};
+use karat_core::lint::Rule;
 use karat_core::registry::Registry;
+use karat_tools::contract::{SilencedRule, Silencer};
+use karat_tools::overlap::{OverlapMap, Uncovered, check_overlaps};
 
 use super::issue::{Issue, Marked, locate, problem};
 use crate::failure::Failure;
 use crate::load::read_text;
 use crate::settings::Settings;
-
-/// The rule under which overlaps without an ambiguous case are listed.
-pub(super) const UNTESTED: &str = "untested-overlap";
 
 /// What was found in the map.
 pub(super) struct Checked {
@@ -26,6 +24,7 @@ pub(super) fn check(
     map: &OverlapMap,
     registry: Option<&Registry>,
     uncovered: Option<&Uncovered<'_>>,
+    silencer: &mut Silencer<'_>,
     settings: &Settings,
 ) -> Result<Checked, Failure> {
     let is_hidden = uncovered.is_some_and(|uncovered| {
@@ -35,7 +34,7 @@ pub(super) fn check(
     let found = check_overlaps(map, registry)
         .into_iter()
         .map(|finding| (problem(finding.pointer, finding.message, finding.help), (finding.rule, finding.severity)));
-    let untested = uncovered.map(|uncovered| untested(map, registry, uncovered)).unwrap_or_default();
+    let untested = uncovered.map(|uncovered| untested(map, registry, uncovered, silencer)).unwrap_or_default();
     let problems: Vec<Marked> = found.chain(untested).collect();
     if problems.is_empty() {
         return Ok(Checked { issues: Vec::new(), is_hidden });
@@ -47,7 +46,13 @@ pub(super) fn check(
 }
 
 /// Finds declared overlaps without a case, where they are first declared.
-fn untested(map: &OverlapMap, registry: Option<&Registry>, uncovered: &Uncovered<'_>) -> Vec<Marked> {
+fn untested(
+    map: &OverlapMap,
+    registry: Option<&Registry>,
+    uncovered: &Uncovered<'_>,
+    silencer: &mut Silencer<'_>,
+) -> Vec<Marked> {
+    let rule = Rule::UntestedOverlap;
     let mut pointers: HashMap<(&str, &str), String> = HashMap::new();
     for (at, entry) in map.entries.iter().enumerate() {
         for (number, other) in entry.overlaps.iter().enumerate() {
@@ -58,6 +63,7 @@ fn untested(map: &OverlapMap, registry: Option<&Registry>, uncovered: &Uncovered
     // A name that the registry lacks is told already, and nobody can write a case with it.
     let is_known = |name: &str| registry.is_none_or(|registry| registry.tool(name).is_some());
     let pairs = uncovered.pairs().filter(|(left, right)| is_known(left) && is_known(right));
+    let pairs = pairs.filter(|(left, right)| !silencer.takes([*left, *right], SilencedRule::Case(rule)));
     let marked = pairs.filter_map(|(left, right)| {
         let message = format!("no ambiguous case covers the overlap of '{left}' and '{right}'");
         let help = format!(
@@ -65,7 +71,7 @@ fn untested(map: &OverlapMap, registry: Option<&Registry>, uncovered: &Uncovered
              [\"{right}\"]]"
         );
         let pointer = pointers.remove(&(left, right))?;
-        Some((problem(pointer, message, Some(help)), (UNTESTED, Severity::Error)))
+        Some((problem(pointer, message, Some(help)), (rule.name(), rule.severity())))
     });
     marked.collect()
 }

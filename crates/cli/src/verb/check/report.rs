@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
-use karat_core::source::{Finding, Place, Position};
+use karat_json::{Finding, Place, Position};
 use karat_report::{counted, printable};
 use schemars::JsonSchema;
 use serde::Serialize;

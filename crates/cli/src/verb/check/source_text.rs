@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use karat_core::registry::ToolPlace;
-use karat_core::source::{Place, Position};
+use karat_json::{Place, Position};
 
 use crate::load::without_bom;
 use crate::settings::Settings;

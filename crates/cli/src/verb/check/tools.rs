@@ -1,10 +1,10 @@
 //! What is wrong with the tools: what could not be read of them, and how they are described.
 
-use karat_core::contract::{ContractFinding, SilencedRule, Silencer, check_descriptions};
 use karat_core::lint::Severity;
-use karat_core::overlap::OverlapMap;
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
-use karat_core::source::{Finding, Problem};
+use karat_json::{Finding, Problem};
+use karat_tools::contract::{ContractFinding, SilencedRule, Silencer, check_descriptions};
+use karat_tools::overlap::OverlapMap;
 
 use super::issue::Issue;
 use super::source_text::{Sources, Words};
@@ -145,10 +145,10 @@ fn from_flag(problem: Problem) -> Issue {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::contract::Silence;
     use karat_core::registry::Known;
-    use karat_core::source::Position;
+    use karat_json::Position;
     use karat_testkit::project::TempProject;
+    use karat_tools::contract::Silence;
 
     use super::*;
 
@@ -209,9 +209,9 @@ mod tests {
 
     #[test]
     fn what_is_broken_is_never_silenced() {
-        let mut problems = karat_core::source::Problems::default();
+        let mut problems = karat_json::Problems::default();
         let all = serde_json::json!({"*": "*"});
-        let silence = Silence::read(&all, &karat_core::source::Path::Root, &mut problems).expect("valid");
+        let silence = Silence::read(&all, &karat_json::Path::Root, &mut problems).expect("valid");
         let found = found(&registry(), &silence);
         assert_eq!(found.iter().map(|(_, rule, _)| rule.as_str()).collect::<Vec<_>>(), ["registry-broken"]);
     }

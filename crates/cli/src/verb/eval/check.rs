@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
-use karat_core::source::{Finding, Place, Position};
+use karat_json::{Finding, Place, Position};
 use karat_report::{counted, printable};
 use karat_sandbox::{Function, MOST_SOURCE, Rule, readable, validate};
 use schemars::JsonSchema;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use karat_core::exit::ExitStatus;
 use karat_core::judgement::{Conclusion, EvalTestReport, FunctionCase, TestedCase, TestedFunction};
-use karat_core::source::Finding;
+use karat_json::Finding;
 use karat_report::eval_test_text;
 use karat_sandbox::{Input, Judged, Sandbox, Task, Unit, judge_in_order};
 

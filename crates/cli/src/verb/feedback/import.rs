@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use karat_core::exit::ExitStatus;
 use karat_core::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
 use karat_core::port::{Clock, FeedbackStore, TraceStore};
-use karat_core::source::{Finding, Position};
+use karat_json::{Finding, Position};
 use karat_report::counted;
 use karat_store::Store;
 use schemars::JsonSchema;

@@ -1,21 +1,22 @@
 //! The conversation at the terminal: a batch at a time, and a person who decides.
 
+use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::Suggestion;
+use karat_core::lint::Severity;
 use karat_core::port::Clock as _;
-use karat_forge::rules::examine;
 use karat_forge::session::{
     Approver, Basis, Command, DeclaredOverlap, Entry, Refusal, Session, Stage, Which, parse_command,
 };
-use karat_forge::{Draft, Weight};
+use karat_forge::{Draft, Drafter, examine};
 use karat_report::forge::batch_text;
-use karat_report::{ConsoleSettings, printable};
+use karat_report::{ConsoleSettings, counted, printable};
+use karat_tools::overlap::Suggestion;
 
 use super::drafting::Drafting;
 use super::editor::{Edited, edit};
 use super::kept::KeptSession;
 use super::material::Material;
-use super::scripted::{FEWEST_TRIGGERS, lacking};
+use super::scripted::MIN_TRIGGERS;
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
 use super::{Forge, plan_text};
@@ -24,20 +25,20 @@ use crate::ask::{self, NoAnswer};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
-/// More phrases than this make no better cases.
-const MOST_TRIGGERS: usize = 5;
+const MAX_TRIGGERS: usize = 5;
 
 const QUESTION: &str = "What now? (a approves all, ? lists more)";
 
-const HELP: &str = "  a, a 1 3, a 2-4   approve all that can be, or some
+const HELP: &str = "  a, a 1 3, a 2-4   approve all that can be approved, or some
   e 2               edit a case in your editor ($VISUAL, $EDITOR)
-  r WORDS           have what is open drafted as you say (by a model only)
+  r WORDS           have undecided cases drafted again as you say (by a model)
   r 2 WORDS         the same for one case
-  g, g 2            have what is open, or a case, drafted anew
+  g, g 2            have the undecided cases, or one, drafted again
   d 2               drop a case: it is not written
+  w                 write what is approved so far, and go on
   s                 show the batch again
   n, b              the next batch, when all is decided; the batch before
-  q                 leave for now: what was approved is kept";
+  q                 leave; approved cases are kept or written, as you like";
 
 /// Why a conversation came to an end before all was decided.
 enum Ended {
@@ -80,13 +81,17 @@ struct Conversation<'c> {
 impl Forge<'_> {
     pub(super) fn converse(&self) -> Result<ExitStatus, Failure> {
         let kept = self.open_session()?;
+        let drafting = Drafting::new(self)?;
         let (session, material) = match self.kept_session(&kept)? {
             Some((session, material, changes)) => match self.agree_to_changes(session, &material, &changes)? {
-                Some(session) => (session, material),
+                Some(mut session) => {
+                    session.reopen(drafting.drafter());
+                    (session, material)
+                }
                 None => return Ok(ExitStatus::Success),
             },
             None if self.args.resume => return Err(self.no_session()),
-            None => self.begin_by_asking()?,
+            None => self.begin_by_asking(drafting.drafter())?,
         };
         let approver = match self.known_approver() {
             Some(name) => name,
@@ -97,7 +102,6 @@ impl Forge<'_> {
                 }
             },
         };
-        let drafting = Drafting::new(self)?;
         let (evidences, written) = (Evidences::new(), Written::default());
         let mut conversation =
             Conversation { forge: self, kept, material, session, drafting, evidences, written, approver };
@@ -108,11 +112,8 @@ impl Forge<'_> {
                 self.finish(&session, &material, drafting.drafter(), written)
             }
             Err(ended) => {
-                let kept = format!(
-                    "{} approved so far, {}",
-                    conversation.session.unwritten_count(),
-                    conversation.kept.how_to_go_on()
-                );
+                let unwritten = counted(conversation.session.unwritten_count(), "approved case");
+                let kept = format!("{unwritten} not written, {}", conversation.kept.how_to_go_on());
                 match ended {
                     Ended::Left => {
                         self.printer.talk(&printable(&kept));
@@ -160,31 +161,33 @@ impl Forge<'_> {
     }
 
     /// Begins a session: asks for what nothing else says.
-    fn begin_by_asking(&self) -> Result<(Session, Material), Failure> {
+    fn begin_by_asking(&self, drafter: &dyn Drafter) -> Result<(Session, Material), Failure> {
         let declared = self.ask_for_overlaps()?;
         let mut material = self.material.with_declared(&declared);
-        self.ask_for_triggers(&mut material)?;
-        let mut session = self.begin(&material)?;
+        if self.drafted.is_none() {
+            self.ask_for_triggers(&mut material)?;
+        }
+        let mut session = self.begin(&material, drafter);
         session.declared = declared;
         Ok((session, material))
     }
 
     fn ask_for_triggers(&self, material: &mut Material) -> Result<(), NoAnswer> {
         let triggers = &mut material.brief.triggers;
-        if triggers.len() >= FEWEST_TRIGGERS {
+        if triggers.len() >= MIN_TRIGGERS {
             return Ok(());
         }
         let name = printable(&material.brief.tool.name).into_owned();
         self.printer.talk(&format!(
-            "What does a person say who means {name}? {FEWEST_TRIGGERS} to {MOST_TRIGGERS} phrases, an empty line ends them."
+            "What does a person say who means {name}? {MIN_TRIGGERS} to {MAX_TRIGGERS} phrases, an empty line ends them."
         ));
-        while triggers.len() < MOST_TRIGGERS {
+        while triggers.len() < MAX_TRIGGERS {
             let phrase = ask::line(&format!("Phrase {}:", triggers.len() + 1))?;
             let phrase = phrase.trim();
             let is_known = triggers.iter().any(|known| known.eq_ignore_ascii_case(phrase));
             match phrase {
-                "" if triggers.len() >= FEWEST_TRIGGERS => break,
-                "" => self.printer.talk(&format!("  at least {FEWEST_TRIGGERS} are needed")),
+                "" if triggers.len() >= MIN_TRIGGERS => break,
+                "" => self.printer.talk(&format!("  at least {MIN_TRIGGERS} are needed")),
                 _ if is_known => self.printer.talk("  that one is there already"),
                 phrase => triggers.push(phrase.to_owned()),
             }
@@ -266,7 +269,14 @@ impl Conversation<'_> {
                     let line = ask::line(QUESTION)?;
                     let before = self.session.place();
                     match parse_command(&line) {
-                        Ok(Command::Quit) => return Err(Ended::Left),
+                        Ok(Command::Quit) => {
+                            self.write_before_leaving()?;
+                            return Err(Ended::Left);
+                        }
+                        Ok(Command::Write) => {
+                            self.write_approved()?;
+                            is_shown = true;
+                        }
                         Ok(command) => {
                             let shows_again = self.obey(command)?;
                             is_shown = !shows_again && before == self.session.place();
@@ -278,17 +288,8 @@ impl Conversation<'_> {
                     }
                 }
                 Stage::Write(tier) => {
-                    if !self.is_whole(tier)? {
-                        is_shown = false;
-                        continue;
-                    }
-                    self.forge.write(&self.session, &self.material, tier, &mut self.written)?;
-                    self.session.wrote(tier);
-                    self.save()?;
+                    self.write_tier(tier)?;
                     is_shown = false;
-                    if let Some(file) = self.written.files.last().filter(|file| file.tier == tier) {
-                        self.forge.printer.note(&format!("{tier}: {} cases are in {}", file.total, file.path));
-                    }
                 }
                 Stage::Done => return Ok(()),
             }
@@ -297,6 +298,38 @@ impl Conversation<'_> {
 
     fn save(&self) -> Result<(), Failure> {
         self.kept.save(&self.session)
+    }
+
+    /// Writes the approved cases of a tier, and notes it.
+    fn write_tier(&mut self, tier: Tier) -> Result<(), Failure> {
+        self.forge.write(&self.session, &self.material, tier, &mut self.written)?;
+        self.session.wrote(tier);
+        self.save()?;
+        if let Some(file) = self.written.files.last().filter(|file| file.tier == tier) {
+            self.forge.printer.note(&format!("{tier}: {} in {}", counted(file.total, "case"), file.path));
+        }
+        Ok(())
+    }
+
+    /// Writes all approved cases now.
+    fn write_approved(&mut self) -> Result<(), Failure> {
+        if self.session.unwritten_count() == 0 {
+            self.forge.printer.talk("nothing to write: no case is approved that is not in its file");
+        }
+        for tier in [Tier::Golden, Tier::Labeled] {
+            if !self.session.unwritten(tier).is_empty() {
+                self.write_tier(tier)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_before_leaving(&mut self) -> Result<(), Ended> {
+        let count = self.session.unwritten_count();
+        if count > 0 && ask::yes_or_no(&format!("Write the {} now?", counted(count, "approved case")), true)? {
+            self.write_approved()?;
+        }
+        Ok(())
     }
 
     /// Does what a person wants; tells whether the batch should be shown again.
@@ -324,6 +357,12 @@ impl Conversation<'_> {
                 false
             }),
             Command::Edit(number) => self.edit(number)?.map(|()| false),
+            Command::Regenerate(_) if !self.drafting.drafter().can_redraft() => {
+                self.forge
+                    .printer
+                    .talk("there is no other draft: edit the case (e NUMBER), or name a model with --model");
+                Ok(false)
+            }
             Command::Regenerate(which) => self.redraft(&which, None)?.map(|()| false),
             Command::Revise(which, words) => {
                 if self.drafting.drafter().understands_words() {
@@ -331,14 +370,14 @@ impl Conversation<'_> {
                 } else {
                     self.forge
                         .printer
-                        .talk("only a model understands words: edit it (e 2), or name a model with --model");
+                        .talk("only a model understands words: edit the case (e NUMBER), or name a model with --model");
                     Ok(false)
                 }
             }
             Command::Next => self.session.forward().map(|()| true),
             Command::Back => self.session.back().map(|()| true),
             Command::Show => Ok(true),
-            Command::Help | Command::Quit => {
+            Command::Help | Command::Quit | Command::Write => {
                 self.forge.printer.talk(HELP);
                 Ok(false)
             }
@@ -389,7 +428,7 @@ impl Conversation<'_> {
     }
 
     fn edit(&mut self, number: usize) -> Result<Result<(), Refusal>, Ended> {
-        let entry = match self.session.entry(number) {
+        let entry = match self.session.editable(number) {
             Ok(entry) => entry.clone(),
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -397,7 +436,7 @@ impl Conversation<'_> {
         let brief = &self.material.brief;
         let problems = |case: &serde_json::Value| -> Vec<String> {
             let findings = examine(brief, &entry.slot, case, &others).into_iter();
-            let errors = findings.filter(|finding| finding.weight == Weight::Error);
+            let errors = findings.filter(|finding| finding.severity == Severity::Error);
             errors.map(|finding| format!("{} {}", finding.pointer, finding.message).trim().to_owned()).collect()
         };
         let case = entry.draft.as_ref().and_then(|draft: &Draft| draft.case.as_ref());
@@ -416,7 +455,7 @@ impl Conversation<'_> {
 
     fn verify(&mut self) -> Result<(), Ended> {
         if let Some(verifier) = &self.forge.verifier {
-            verifier.verify(self.forge, &self.session, &self.material, &mut self.evidences)?;
+            verifier.verify(self.forge, &mut self.session, &self.material, &mut self.evidences)?;
         }
         Ok(())
     }
@@ -428,29 +467,5 @@ impl Conversation<'_> {
             let settings = ConsoleSettings { palette: printer.stderr_palette, ..printer.console() };
             printer.talk(&batch_text(&batch, settings));
         }
-    }
-
-    /// Says what all labeled cases together lack before they are written; a person may go back for it.
-    fn is_whole(&mut self, tier: karat_core::case::Tier) -> Result<bool, Ended> {
-        if tier != karat_core::case::Tier::Labeled {
-            return Ok(true);
-        }
-        let lacking = lacking(&self.material, &self.session);
-        if !lacking.iter().any(|finding| finding.weight == Weight::Error) {
-            return Ok(true);
-        }
-        self.forge.printer.warn("all cases together lack something:");
-        for finding in &lacking {
-            self.forge.printer.talk(&format!("  {}", printable(&finding.message)));
-        }
-        if ask::yes_or_no("Write them all the same?", false)? {
-            return Ok(true);
-        }
-        if let Err(refusal) = self.session.back() {
-            self.forge.printer.talk(&printable(&refusal.to_string()));
-            return Ok(true);
-        }
-        self.save()?;
-        Ok(false)
     }
 }

@@ -42,7 +42,7 @@ pub(super) async fn choose(
     let template = || Arc::new(TemplateDrafter) as Arc<dyn Drafter>;
     let (drafter, how) = match name {
         DrafterName::Template => {
-            (template(), "from patterns, for you to reword ('forge' in karat.json or --model names a model)".to_owned())
+            (template(), "without a model: what takes an understanding of the tools stays open".to_owned())
         }
         DrafterName::Model => {
             let drafter = model_drafter(args, settings, printer)?;
@@ -77,7 +77,7 @@ pub(super) struct Drafting<'d> {
 
 impl<'d> Drafting<'d> {
     pub(super) fn new(forge: &'d Forge<'d>) -> Result<Self, Failure> {
-        let drafter = forge.drafter.clone().ok_or_else(|| Failure::errored("nobody drafts"))?;
+        let drafter = forge.drafter.clone().ok_or_else(|| Failure::errored("there is no drafter"))?;
         Ok(Self { forge, drafter })
     }
 
@@ -123,7 +123,7 @@ impl<'d> Drafting<'d> {
         };
         let drafts = self.forge.runtime.block_on(self.forge.interrupts.unless_asked(drafting));
         spinner.end(self.forge.printer);
-        session.fill(drafts?, self.drafter.name(), self.drafter.model().as_deref());
+        session.fill(&drafts?, self.drafter.name(), self.drafter.model().as_deref());
         Ok(())
     }
 }

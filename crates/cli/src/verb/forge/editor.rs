@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use karat_core::source::{Finding, parse};
+use karat_json::{Finding, parse};
 use serde_json::Value;
 
 use crate::ask::{NoAnswer, yes_or_no};

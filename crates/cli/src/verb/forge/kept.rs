@@ -5,11 +5,11 @@ use std::io;
 use std::path::PathBuf;
 
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::command_word;
 use karat_core::regression::slug;
 use karat_forge::session::Session;
 use karat_report::{printable, replace_file};
 use karat_store::make_folder;
+use karat_tools::overlap::command_word;
 
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -36,7 +36,7 @@ fn file_stem(tool: &str) -> String {
         return slug;
     }
     let plain: String = slug.chars().take(60).map(|letter| if is_plain(letter) { letter } else { '-' }).collect();
-    format!("{plain}.{}", karat_core::hash::short_hash(tool.as_bytes()))
+    format!("{plain}.{}", karat_json::hash::short_hash(tool.as_bytes()))
 }
 
 impl KeptSession {

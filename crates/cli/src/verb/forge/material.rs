@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use karat_core::case::{Case, SuiteFile, Tier};
-use karat_core::contract::{ContractFinding, ContractRule, SilencedRule, Silencer, check_descriptions};
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::{Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, USUALLY_ALIKE, suggest};
 use karat_core::registry::{Registry, Tool, ToolField, same_name};
-use karat_core::source::nearest;
 use karat_core::token::TokenSources;
 use karat_forge::file::file_name;
 use karat_forge::session::DeclaredOverlap;
-use karat_forge::{Brief, Growth, Overlap, Plan, propose};
+use karat_forge::{Brief, Overlap};
+use karat_json::nearest;
 use karat_report::printable;
+use karat_tools::contract::{
+    ContractFinding, ContractRule, DraftingGate, SilencedRule, Silencer, check_descriptions, corrected_description,
+};
+use karat_tools::overlap::{Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, USUALLY_ALIKE, suggest};
 
 use crate::args::ForgeArgs;
-use crate::baseline::Results;
 use crate::discover::{EvalPath, discover_any};
 use crate::failure::Failure;
 use crate::load::{parse_suite_file, read_bytes, read_json_setting};
@@ -24,11 +25,14 @@ use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
 use crate::registry::list_tools;
 use crate::settings::Settings;
+use crate::snapshot::capture;
 
 /// What cases are made of, and where they go.
 #[derive(Clone)]
 pub(super) struct Material {
     pub(super) brief: Brief,
+    /// What a person should know of the description before cases are drafted from it.
+    pub(super) doubt: Option<ContractFinding>,
     pub(super) overlaps: Option<OverlapMap>,
     /// None where a part of the registry could not be read.
     pub(super) registry_size: Option<usize>,
@@ -37,11 +41,12 @@ pub(super) struct Material {
 }
 
 impl Material {
-    /// Reads the tool, the registry, the overlap map, the seed manifest and the cases that are there; refuses a tool
-    /// whose description is no contract.
+    /// Reads the tool, the registry, the overlap map, the facts of the test data and the cases that exist; refuses a
+    /// tool whose description is too vague.
     pub(super) async fn gather(
         name: &str,
         args: &ForgeArgs,
+        needs_facts: bool,
         settings: &mut Settings,
         printer: &Printer,
     ) -> Result<Self, Failure> {
@@ -55,8 +60,14 @@ impl Material {
         registry.gaps().iter().for_each(|gap| printer.warn_of_gap(gap));
         let tool = find_tool(name, &registry)?.clone();
         let overlaps = read_overlap_map(&settings.overlap_map, printer)?;
-        verify_description(&tool, &registry, overlaps.as_ref(), settings, printer)?;
+        let doubt = verify_description(&tool, &registry, overlaps.as_ref(), settings, printer)?;
         let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
+        let snapshot = match &settings.snapshot {
+            Some(source) if needs_facts => {
+                Some(capture(source, settings.timeout, &settings.variables, &mut settings.redactor).await?)
+            }
+            _ => None,
+        };
         let files = ToolFiles::find(&tool.name, settings, printer)?;
         let registry_size = registry.gaps().is_empty().then(|| registry.tools().len());
         let (neighbours, clusters) = declared(&tool.name, overlaps.as_ref(), &registry, printer);
@@ -64,13 +75,21 @@ impl Material {
             triggers: triggers(args, &tool),
             overlaps: neighbours,
             clusters,
-            sources: TokenSources { seed, snapshot: None },
+            sources: TokenSources { seed, snapshot },
+            silenced: settings.silence.silence.case_rules(&tool.name),
             golden: files.golden.cases,
             labeled: files.labeled.cases,
             tool,
             registry,
         };
-        Ok(Self { brief, overlaps, registry_size, golden_file: files.golden.path, labeled_file: files.labeled.path })
+        Ok(Self {
+            brief,
+            doubt,
+            overlaps,
+            registry_size,
+            golden_file: files.golden.path,
+            labeled_file: files.labeled.path,
+        })
     }
 
     pub(super) fn file(&self, tier: Tier) -> &PathBuf {
@@ -115,33 +134,6 @@ impl Material {
         };
         findings.into_iter().find(is_meant)
     }
-
-    /// Returns which difficulties should get more cases after the results that there are.
-    pub(super) fn growth(
-        &self,
-        plan: &Plan,
-        is_wanted: bool,
-        settings: &Settings,
-        printer: &Printer,
-    ) -> Result<Vec<Growth>, Failure> {
-        // Without results nothing failed, which is worth a word only where somebody asked.
-        let results = match Results::newest(settings) {
-            Ok(results) => results.suites,
-            Err(failure) if is_wanted => return Err(failure),
-            Err(_) => return Ok(Vec::new()),
-        };
-        let proposed = propose(plan, &self.brief.labeled, &results);
-        if is_wanted {
-            for growth in &proposed {
-                printer.note(&growth.to_string());
-            }
-            return Ok(proposed);
-        }
-        for growth in &proposed {
-            printer.note(&format!("{growth} (with --grow)"));
-        }
-        Ok(Vec::new())
-    }
 }
 
 fn find_tool<'r>(name: &str, registry: &'r Registry) -> Result<&'r Tool, Failure> {
@@ -154,28 +146,14 @@ fn find_tool<'r>(name: &str, registry: &'r Registry) -> Result<&'r Tool, Failure
     })
 }
 
-/// Tells whether cases for a tool would be a lottery as long as this is wrong with its description.
-fn refuses(rule: ContractRule) -> bool {
-    match rule {
-        ContractRule::DescriptionMissing
-        | ContractRule::DescriptionAction
-        | ContractRule::DescriptionTrigger
-        | ContractRule::DescriptionDisambiguation
-        | ContractRule::DescriptionVague => true,
-        ContractRule::DescriptionReturns | ContractRule::DescriptionLength | ContractRule::DescriptionDuplicate => {
-            false
-        }
-    }
-}
-
-/// Refuses a description that does not say when the tool is to be called; what is only style is a warning.
+/// Refuses a description from which no reliable cases can be drafted. Returns the finding that a person has to agree to.
 fn verify_description(
     tool: &Tool,
     registry: &Registry,
     overlaps: Option<&OverlapMap>,
     settings: &Settings,
     printer: &Printer,
-) -> Result<(), Failure> {
+) -> Result<Option<ContractFinding>, Failure> {
     if let Some(unknown) = tool.unknown(ToolField::Description) {
         return Err(Failure::invalid(format!("the description of '{}' is not known: {}", tool.name, unknown.why))
             .hint(format!("{}: cases are drafted from a description that can be read", unknown.place)));
@@ -185,28 +163,34 @@ fn verify_description(
         finding.tool == tool.name || finding.rule.is_mutual() && finding.also.contains(&tool.name)
     };
     let findings = check_descriptions(registry, overlaps).into_iter().filter(of_tool);
-    // What somebody silenced was looked at and found right.
-    let findings: Vec<ContractFinding> = findings
+    // Somebody looked at what is silenced.
+    let mut findings: Vec<ContractFinding> = findings
         .filter(|finding| !silencer.takes([tool.name.as_str()], SilencedRule::Contract(finding.rule)))
         .collect();
-    let (refused, style): (Vec<&ContractFinding>, Vec<&ContractFinding>) =
-        findings.iter().partition(|finding| refuses(finding.rule));
-    for finding in style {
+    let gate = |finding: &ContractFinding| finding.drafting_gate(registry);
+    for finding in findings.iter().filter(|finding| gate(finding) == DraftingGate::Warn) {
         printer.warn(&format!("{}: {} ({})", tool.name, finding.message, finding.rule.name()));
     }
-    if refused.is_empty() {
-        return Ok(());
+    if !findings.iter().any(|finding| gate(finding) == DraftingGate::Refuse) {
+        let doubt = findings.iter().position(|finding| gate(finding) == DraftingGate::Ask);
+        return Ok(doubt.map(|at| findings.swap_remove(at)));
     }
     let place = tool.description_place.as_ref().or(tool.place.as_ref());
     let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
     printer.failure(&Failure::invalid(format!(
-        "the description of '{}' is too vague for reliable evals{place}: fix it first",
+        "{}{place}: The tool description is too vague for reliable eval generation. Fix the description first.",
         tool.name
     )));
-    for finding in refused {
+    let wrong: Vec<&ContractFinding> = findings.iter().filter(|finding| gate(finding) != DraftingGate::Warn).collect();
+    for finding in &wrong {
         printer.talk(&format!("  {}: {}", finding.rule.name(), printable(&finding.message)));
         printer.talk(&format!("    {}", printable(&finding.suggestion)));
     }
+    let corrected = corrected_description(tool, &wrong, registry);
+    printer.talk(&printable(&format!("  a description to start from: {corrected}")));
+    let rules: Vec<String> = wrong.iter().map(|finding| format!("\"{}\"", finding.rule.name())).collect();
+    let silence = format!("{{\"silence\": {{\"{}\": [{}]}}}}", tool.name, rules.join(", "));
+    printer.talk(&printable(&format!("  to draft all the same, put this into karat.json: {silence}")));
     Err(Failure::reported(ExitStatus::Invalid))
 }
 

@@ -1,14 +1,14 @@
 //! What `karat forge` tells programs.
 
 use karat_core::case::{Difficulty, Tier};
-use karat_forge::rules::DraftRule;
+use karat_core::lint::{Rule, Severity};
 use karat_forge::session::{Entry, Session};
-use karat_forge::{DraftFinding, Evidence, Plan, Weight};
+use karat_forge::{DraftFinding, Evidence, OpenSlot, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::view::{Evidences, origin_text, purpose_text};
+use super::view::{Evidences, origin_text};
 use crate::args::OutputFormat;
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -21,7 +21,7 @@ pub(crate) struct ForgeReport {
     tool: String,
     /// The labeled cases of the tool, by the formula.
     plan: Plan,
-    /// What drafts: `template`, `model` or `traces`; none where only the plan was wanted.
+    /// What drafts: `template`, `model`, `traces` or `file`; none where only the plan was wanted.
     drafter: Option<String>,
     /// The model that drafts, if one does.
     model: Option<String>,
@@ -32,6 +32,10 @@ pub(crate) struct ForgeReport {
     files: Vec<WrittenFile>,
     /// Drafts that were not approved.
     left_out: Vec<ReportedDraft>,
+    /// The places for which there is no draft.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    open: Vec<OpenSlot>,
     /// Tools that the overlap map now declares to be taken for this one.
     overlaps_added: Vec<String>,
     /// What all cases together lack.
@@ -71,8 +75,8 @@ pub(crate) struct ReportedDraft {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReportedFinding {
     /// `error`: it cannot be approved so; `warning`: a person should look at it.
-    severity: &'static str,
-    rule: DraftRule,
+    severity: Severity,
+    rule: Rule,
     /// Where in the case, as a JSON pointer; empty for the whole of it.
     pointer: String,
     message: String,
@@ -102,6 +106,7 @@ impl ForgeReport {
             batches: Vec::new(),
             files: Vec::new(),
             left_out: Vec::new(),
+            open: Vec::new(),
             overlaps_added: Vec::new(),
             lacking: Vec::new(),
         }
@@ -122,6 +127,7 @@ impl ForgeReport {
             model: drafter.model(),
             files,
             left_out,
+            open: session.open_slots().iter().map(OpenSlot::of).collect(),
             overlaps_added,
             lacking: lacking.iter().map(ReportedFinding::of).collect(),
             ..Self::of_plan(session.plan.clone())
@@ -153,7 +159,7 @@ impl ReportedDraft {
         let draft = entry.draft.as_ref();
         Self {
             id: entry.slot.id.clone(),
-            purpose: purpose_text(&entry.slot.purpose),
+            purpose: entry.slot.purpose.to_string(),
             origin: draft.map(|draft| origin_text(&draft.origin)),
             case: draft.and_then(|draft| draft.case.clone()),
             findings: draft.iter().flat_map(|draft| &draft.findings).map(ReportedFinding::of).collect(),
@@ -165,10 +171,7 @@ impl ReportedDraft {
 
 impl ReportedFinding {
     fn of(finding: &DraftFinding) -> Self {
-        let severity = match finding.weight {
-            Weight::Error => "error",
-            Weight::Warning => "warning",
-        };
-        Self { severity, rule: finding.rule, pointer: finding.pointer.clone(), message: finding.message.clone() }
+        let DraftFinding { rule, severity, pointer, message } = finding.clone();
+        Self { severity, rule, pointer, message }
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use karat_core::case::Tier;
+use karat_core::case::{Difficulty, Tier};
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::command_word;
+use karat_core::lint::{Rule, Severity};
 use karat_core::port::Clock as _;
 use karat_core::trace::Usage;
-use karat_forge::rules::{DraftRule, examine_whole};
 use karat_forge::session::{Approver, Batch, Entry, Session, Stage, Which};
-use karat_forge::{Draft, DraftFinding, Weight};
+use karat_forge::{Draft, DraftFinding, Drafter, examine_whole};
 use karat_report::forge::{BatchView, batch_text};
 use karat_report::{counted, dollars, printable};
+use karat_tools::overlap::command_word;
 
 use super::drafting::Drafting;
 use super::kept::KeptSession;
@@ -24,16 +24,16 @@ use super::{Forge, plan_text};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 
-/// How many phrases a tool needs.
-pub(super) const FEWEST_TRIGGERS: usize = 3;
+/// How many trigger phrases a tool needs.
+pub(super) const MIN_TRIGGERS: usize = 3;
 
 impl Forge<'_> {
     /// Drafts all cases and prints them.
     pub(super) fn dry_run(&self) -> Result<ExitStatus, Failure> {
         let material = &self.material;
         self.require_triggers()?;
-        let mut session = self.begin(material)?;
         let drafting = Drafting::new(self)?;
+        let mut session = self.begin(material, drafting.drafter());
         let mut evidences = Evidences::new();
         let mut text = String::new();
         let mut are_sound = true;
@@ -46,11 +46,11 @@ impl Forge<'_> {
                 }
                 Stage::Draft => {
                     drafting.fill(&mut session, material)?;
-                    if let Some(verifier) = &self.verifier {
-                        verifier.verify(self, &session, material, &mut evidences)?;
-                    }
                 }
                 Stage::Decide => {
+                    if let Some(verifier) = &self.verifier {
+                        verifier.verify(self, &mut session, material, &mut evidences)?;
+                    }
                     let batch =
                         batch_view(&session, &evidences, None).map(|batch| BatchView { approved: None, ..batch });
                     if let Some(batch) = batch {
@@ -69,6 +69,7 @@ impl Forge<'_> {
         for finding in &lacking {
             let _ = writeln!(text, "all together: {}", printable(&finding.message));
         }
+        text.push_str(&open_text(&session));
         let report = ForgeReport::of_session(&session, drafting.drafter(), Vec::new(), Vec::new(), &lacking);
         report.with_drafts(&session, &evidences).print(self.args.format, &text, self.printer)?;
         Ok(if are_sound { ExitStatus::Success } else { ExitStatus::Failed })
@@ -77,6 +78,7 @@ impl Forge<'_> {
     /// Writes all drafts that can be approved, and lists the others.
     pub(super) fn approve_all(&self) -> Result<ExitStatus, Failure> {
         let kept = self.open_session()?;
+        let drafting = Drafting::new(self)?;
         // Who reads the file later should know that nobody looked.
         let by = format!("{} (--approve-all)", self.approver_name()?);
         let (mut session, material) = match self.kept_session(&kept)? {
@@ -96,10 +98,9 @@ impl Forge<'_> {
             None if self.args.resume => return Err(self.no_session()),
             None => {
                 self.require_triggers()?;
-                (self.begin(&self.material)?, self.material.clone())
+                (self.begin(&self.material, drafting.drafter()), self.material.clone())
             }
         };
-        let drafting = Drafting::new(self)?;
         let mut written = Written::default();
         if !self.args.resume && session.stage() != Stage::Done {
             kept.save(&session)?;
@@ -143,7 +144,12 @@ impl Forge<'_> {
                     // What is nobody else's business needs a person's word.
                     let private = session.batch().map(private).unwrap_or_default();
                     session.leave_out(&private).map_err(|error| told(&error))?;
-                    if session.stage() == Stage::Decide {
+                    // When all of a batch was private, the next one is current, and is looked at for itself.
+                    if private.is_empty()
+                        || session
+                            .batch()
+                            .is_some_and(|batch| !batch.open_numbers().is_empty() && self::private(batch).is_empty())
+                    {
                         let refused = session.approve(&Which::All, approver).map_err(|error| told(&error))?;
                         session.leave_out(&refused).map_err(|error| told(&error))?;
                     }
@@ -163,7 +169,7 @@ impl Forge<'_> {
         &self,
         session: &Session,
         material: &Material,
-        drafter: &dyn karat_forge::Drafter,
+        drafter: &dyn Drafter,
         written: Written,
     ) -> Result<ExitStatus, Failure> {
         let lacking = lacking(material, session);
@@ -198,7 +204,7 @@ impl Forge<'_> {
         for entry in bad.iter().filter(|_| self.args.approve_all) {
             let findings = entry.draft.iter().flat_map(|draft: &Draft| &draft.findings);
             let is_reason =
-                |finding: &&DraftFinding| finding.weight == Weight::Error || finding.rule == DraftRule::PersonalData;
+                |finding: &&DraftFinding| finding.severity == Severity::Error || finding.rule == Rule::PersonalData;
             let why = findings.filter(is_reason).map(|finding| finding.message.as_str());
             let why: Vec<&str> = why.collect();
             let _ = writeln!(out, "  {}: {}", printable(&entry.slot.id), printable(&why.join("; ")));
@@ -206,14 +212,15 @@ impl Forge<'_> {
         if self.args.approve_all {
             self.tell_warnings(session);
         }
-        if session.batches().is_empty() {
+        if session.batches().is_empty() && session.open_slots().is_empty() {
             let _ =
                 writeln!(out, "nothing to draft: {} has all the cases that it should have", printable(&session.tool));
         }
         for finding in &lacking {
             self.printer.warn(&format!("all cases together: {}", finding.message));
         }
-        let is_incomplete = !bad.is_empty() || lacking.iter().any(|finding| finding.weight == Weight::Error);
+        out.push_str(&open_text(session));
+        let is_incomplete = !bad.is_empty();
         ForgeReport::of_session(session, drafter, written.files, written.overlaps, &lacking).print(
             self.args.format,
             &out,
@@ -230,7 +237,7 @@ impl Forge<'_> {
         let mut count = 0;
         for draft in drafts {
             count += 1;
-            let rules: BTreeSet<String> = draft.findings.iter().map(|finding| finding.rule.name()).collect();
+            let rules: BTreeSet<String> = draft.findings.iter().map(|finding| finding.rule.name().to_owned()).collect();
             for rule in rules {
                 *kinds.entry(rule).or_default() += 1;
             }
@@ -251,13 +258,16 @@ impl Forge<'_> {
     }
 
     fn require_triggers(&self) -> Result<(), Failure> {
+        if self.drafted.is_some() {
+            return Ok(());
+        }
         let found = self.material.brief.triggers.len();
-        if found >= FEWEST_TRIGGERS {
+        if found >= MIN_TRIGGERS {
             return Ok(());
         }
         let name = &self.material.brief.tool.name;
         Err(Failure::invalid(format!(
-            "'{name}' has {found} trigger phrases, and at least {FEWEST_TRIGGERS} are needed"
+            "'{name}' has {found} trigger phrases, and at least {MIN_TRIGGERS} are needed"
         ))
         .hint(
             "say what people say who mean it: --trigger 'PHRASE' (3 to 5 times), or 'triggerPhrases' in the registry",
@@ -268,8 +278,7 @@ impl Forge<'_> {
     pub(super) fn kept_session(&self, kept: &KeptSession) -> Result<Option<(Session, Material, Vec<String>)>, Failure> {
         if self.args.restart {
             if let Some(session) = kept.read()? {
-                let lost = session.batches().iter().filter(|batch| !batch.is_written).flat_map(|batch| &batch.entries);
-                match lost.filter(|entry| entry.is_approved()).count() {
+                match session.unwritten_count() {
                     0 => {}
                     count => {
                         self.printer.warn(&format!("{} not written yet, forgotten", counted(count, "approved case")));
@@ -280,6 +289,12 @@ impl Forge<'_> {
             return Ok(None);
         }
         let Some(session) = kept.read()? else { return Ok(None) };
+        if self.drafted.is_some() {
+            let tool = command_word(&session.tool);
+            return Err(Failure::invalid("a session of this tool has begun, which --drafts cannot be added to")
+                .hint(format!("karat forge {tool} --resume goes on with it"))
+                .hint(format!("karat forge {tool} --restart --drafts FILE forgets it")));
+        }
         let mut material = self.material.with_declared(&session.declared);
         material.brief.triggers.clone_from(&session.triggers);
         let changes = session.basis.changes(&karat_forge::session::Basis::of(&material.brief));
@@ -299,6 +314,32 @@ impl Forge<'_> {
     }
 }
 
+/// Lists the open slots and the ways to fill them.
+fn open_text(session: &Session) -> String {
+    let open = session.open_slots();
+    if open.is_empty() {
+        return String::new();
+    }
+    let mut kinds: BTreeMap<(Tier, Option<Difficulty>), usize> = BTreeMap::new();
+    for slot in open {
+        *kinds.entry((slot.purpose.tier(), slot.purpose.difficulty())).or_default() += 1;
+    }
+    let kinds = kinds
+        .into_iter()
+        .map(|((tier, difficulty), count)| format!("{count} {}", difficulty.map_or(tier.name(), Difficulty::name)));
+    let ways = [
+        ("--brief", "prints what a coding agent needs to draft them"),
+        ("--drafts FILE", "takes drafts of a coding agent, of a model, or yours"),
+        ("--model KIND:MODEL", "lets a model draft them"),
+        ("--drafter traces", "takes real messages of stored traces"),
+    ];
+    let mut text = format!("still open: {}\n", kinds.collect::<Vec<_>>().join(", "));
+    for (flag, what) in ways {
+        let _ = writeln!(text, "  {flag:<18}  {what}");
+    }
+    text
+}
+
 /// Says what drafting used up.
 fn used(usage: &Usage) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
@@ -314,18 +355,16 @@ fn private(batch: &Batch) -> Vec<usize> {
 
 fn is_private(entry: &Entry) -> bool {
     let findings = entry.draft.iter().flat_map(|draft| &draft.findings);
-    findings.into_iter().any(|finding| finding.rule == DraftRule::PersonalData)
+    findings.into_iter().any(|finding| finding.rule == Rule::PersonalData)
 }
 
-/// Returns what all labeled cases together lack, where all of them were decided.
-pub(super) fn lacking(material: &Material, session: &Session) -> Vec<DraftFinding> {
-    let labeled: Vec<&karat_forge::session::Batch> =
-        session.batches().iter().filter(|batch| batch.tier == Tier::Labeled).collect();
-    if labeled.is_empty() {
+/// Returns what all cases together lack.
+fn lacking(material: &Material, session: &Session) -> Vec<DraftFinding> {
+    let entries = session.batches().iter().flat_map(|batch| &batch.entries).filter(|entry| entry.is_approved());
+    let drafts: Vec<Draft> = entries.filter_map(|entry| entry.draft.clone()).collect();
+    if drafts.is_empty() {
         return Vec::new();
     }
-    let approved = labeled.iter().flat_map(|batch| &batch.entries).filter(|entry| entry.is_approved());
-    let drafts: Vec<Draft> = approved.filter_map(|entry| entry.draft.clone()).collect();
     examine_whole(&material.brief, &session.plan, &drafts)
 }
 

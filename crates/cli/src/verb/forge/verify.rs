@@ -7,13 +7,14 @@ use std::sync::Arc;
 use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile, Tier};
 use karat_core::event::RunEvent;
-use karat_core::port::{Agent, Ids as _, ReportError, Reporter};
+use karat_core::event::{ReportError, Reporter};
+use karat_core::port::{Agent, Ids as _};
 use karat_core::result::CaseResult;
 use karat_core::staleness::CurrentTool;
-use karat_core::token::TokenSources;
 use karat_forge::session::Session;
-use karat_forge::weigh;
+use karat_forge::{Evidence, Slot, examine, proof_of_run, weigh};
 use karat_runner::{Plan, Reporters, Rubrics, SuitePlan};
+use serde_json::json;
 use tokio::sync::watch;
 
 use super::Forge;
@@ -48,19 +49,20 @@ impl Verifier {
         Ok(Self { agent: Arc::clone(agent), _tools: tools })
     }
 
-    /// Runs the drafts of the current batch that were not run yet.
+    /// Runs the drafts of the current batch that were not run yet. A golden draft that passes and lacks proof gets
+    /// values from what the agent answered.
     pub(super) fn verify(
         &self,
         forge: &Forge<'_>,
-        session: &Session,
+        session: &mut Session,
         material: &Material,
         evidences: &mut Evidences,
     ) -> Result<(), Failure> {
         let entries = session.batch().map(|batch| batch.entries.as_slice()).unwrap_or_default();
         let is_new = |id: &str| !evidences.contains_key(id);
         let open = entries.iter().filter(|entry| entry.is_undecided() && is_new(&entry.slot.id));
-        let drafts: Vec<(&karat_forge::Slot, Case)> =
-            open.filter_map(|entry| Some((&entry.slot, entry.draft.as_ref()?.read()?))).collect();
+        let drafts: Vec<(Slot, Case)> =
+            open.filter_map(|entry| Some((entry.slot.clone(), entry.draft.as_ref()?.read()?))).collect();
         if drafts.is_empty() {
             return Ok(());
         }
@@ -70,7 +72,11 @@ impl Verifier {
         spinner.end(forge.printer);
         for (index, result) in results? {
             if let Some((slot, case)) = drafts.get(index) {
-                evidences.insert(slot.id.clone(), weigh(&material.brief.tool.name, slot, case, &result));
+                let evidence = weigh(&material.brief.tool.name, slot, case, &result);
+                if evidence == Evidence::Passed {
+                    add_proof(session, material, slot, case, &result);
+                }
+                evidences.insert(slot.id.clone(), evidence);
             }
         }
         Ok(())
@@ -93,7 +99,7 @@ impl Verifier {
             strictness: Strictness { all_failures: true, fail_vacuous: false },
             fail_fast: false,
             gates: None,
-            tokens: TokenSources { seed: material.brief.sources.seed.clone(), snapshot: None },
+            tokens: material.brief.sources.clone(),
             registry: Some(material.brief.registry.clone()),
             tokenizer: settings.tokenizer,
             redactor: settings.redactor.clone(),
@@ -111,6 +117,25 @@ impl Verifier {
         forge.runtime.block_on(forge.interrupts.unless_asked(running))?;
         Ok(collected.0.take())
     }
+}
+
+/// Gives a draft that the agent passed proof values from the agent's answer, where it has too few.
+fn add_proof(session: &mut Session, material: &Material, slot: &Slot, case: &Case, result: &CaseResult) {
+    let expect = &case.expect;
+    let is_golden =
+        slot.purpose.tier() == Tier::Golden && expect.tools_called.as_ref().is_some_and(|tools| !tools.is_empty());
+    if !is_golden || expect.response_contains.is_some() {
+        return;
+    }
+    let details = &result.details;
+    let proof = proof_of_run(&material.brief, &case.input.message, &details.tool_calls, &details.response);
+    let others = session.others(&material.brief, std::slice::from_ref(slot));
+    session.amend(&slot.id, |case| {
+        if !proof.is_empty() {
+            case["expect"]["responseContains"] = json!(proof);
+        }
+        examine(&material.brief, slot, case, &others)
+    });
 }
 
 /// Keeps each case's result.

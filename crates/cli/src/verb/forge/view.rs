@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use karat_core::lint::Severity;
 use karat_forge::session::{Decision, Entry, Session};
-use karat_forge::{Combination, Draft, EdgeKind, Evidence, Origin, Purpose, Weight};
+use karat_forge::{Draft, Evidence, Origin};
 use karat_report::forge::{BatchView, DraftState, DraftView, FindingView, Level};
 
 /// What running the drafts showed, by their ids.
@@ -26,14 +27,14 @@ pub(super) fn batch_view<'v>(
 fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) -> DraftView<'v> {
     let draft = entry.draft.as_ref();
     let findings = draft.iter().flat_map(|draft| &draft.findings).map(|finding| FindingView {
-        level: if finding.weight == Weight::Error { Level::Error } else { Level::Warning },
+        level: if finding.severity == Severity::Error { Level::Error } else { Level::Warning },
         pointer: &finding.pointer,
         message: finding.message.clone(),
     });
     DraftView {
         number,
         id: &entry.slot.id,
-        purpose: purpose_text(&entry.slot.purpose),
+        purpose: entry.slot.purpose.to_string(),
         origin: draft.map(|draft| origin_text(&draft.origin)).unwrap_or_default(),
         state: match entry.decision {
             Decision::Undecided => DraftState::Undecided,
@@ -59,37 +60,10 @@ fn evidence_views<'v>(evidence: &Evidence) -> Vec<FindingView<'v>> {
     vec![FindingView { level, pointer: "", message }]
 }
 
-/// Says in words what a case is to test.
-pub(super) fn purpose_text(purpose: &Purpose) -> String {
-    match purpose {
-        Purpose::Trigger(phrase) => format!("the trigger phrase '{phrase}'"),
-        Purpose::Rephrasing(phrase) => format!("'{phrase}' in other words"),
-        Purpose::NoLeak => "that the answer holds no raw field names".to_owned(),
-        Purpose::Disambiguation(other) => format!("a message that could be taken for {other}"),
-        Purpose::AsksFirst => "that the agent asks before it changes anything".to_owned(),
-        Purpose::Together(tools) => format!("a task for {} together", tools.join(", ")),
-        Purpose::Choice { combination, others } => {
-            let how = match combination {
-                Combination::Or => "either tool alone suffices",
-                Combination::AndOr => "one tool alone, or with another",
-                Combination::Xor => "one set of tools, or another",
-                Combination::VariableDepth => "all are needed, how deep is open",
-                Combination::Nor => "it looks as if a tool were needed",
-            };
-            if others.is_empty() { how.to_owned() } else { format!("{how}: {}", others.join(", ")) }
-        }
-        Purpose::Edge(kind) => match kind {
-            EdgeKind::PromptInjection => "orders against the agent's own (prompt injection)".to_owned(),
-            EdgeKind::OffTopic => "something else, dressed as what the agent is for".to_owned(),
-            EdgeKind::GeneralKnowledge => "general knowledge, for which no tool is needed".to_owned(),
-            EdgeKind::Contradiction => "steps that cannot all be done".to_owned(),
-        },
-    }
-}
-
 pub(super) fn origin_text(origin: &Origin) -> String {
     match origin {
-        Origin::Template => "from a pattern: reword it".to_owned(),
+        Origin::Template => "drafted without a model".to_owned(),
+        Origin::File(name) => format!("from {name}"),
         Origin::Model(model) => format!("drafted by {model}"),
         Origin::Trace(id) => format!("from the trace {id}"),
         Origin::Person => "edited by you".to_owned(),

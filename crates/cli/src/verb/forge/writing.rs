@@ -5,11 +5,11 @@ use std::path::Path;
 
 use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};
 use karat_core::port::Clock as _;
 use karat_forge::file::{FileError, Heading, forged};
 use karat_forge::session::Session;
 use karat_report::replace_file;
+use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};
 use serde_json::Value;
 
 use super::Forge;
@@ -37,7 +37,7 @@ impl Forge<'_> {
         tier: Tier,
         written: &mut Written,
     ) -> Result<(), Failure> {
-        let cases: Vec<Value> = session.approved(tier).into_iter().cloned().collect();
+        let cases: Vec<Value> = session.unwritten(tier).into_iter().cloned().collect();
         let _lock = EditLock::take(&self.settings, self.printer)?;
         written.overlaps.extend(self.declare_overlaps(session)?);
         if cases.is_empty() {

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::{OverlapChange, OverlapEditError, OverlapEditor};
 use karat_core::registry::Registry;
-use karat_core::source::nearest;
+use karat_json::nearest;
 use karat_report::{printable, replace_file};
+use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor};
 
 use crate::args::{OverlapAddArgs, OverlapRemoveArgs};
 use crate::diagnostic::print_findings;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::{OverlapMap, check_overlaps};
+use karat_tools::overlap::{OverlapMap, check_overlaps};
 use schemars::JsonSchema;
 use serde::Serialize;
 

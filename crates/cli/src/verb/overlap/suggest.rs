@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use karat_core::confusion::Confusion;
 use karat_core::exit::ExitStatus;
-use karat_core::overlap::{Suggestion, Suggestions, command_word, suggest};
 use karat_report::printable;
+use karat_tools::confusion::Confusion;
+use karat_tools::overlap::{Suggestion, Suggestions, command_word, suggest};
 use schemars::JsonSchema;
 use serde::Serialize;
 

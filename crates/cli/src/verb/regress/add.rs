@@ -1,15 +1,15 @@
 //! `karat regress add`.
 
 use karat_core::assertion::can_fail;
-use karat_core::canonical::canonical_hash;
 use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
 use karat_core::lint::{LintContext, Severity, lint};
 use karat_core::port::Clock;
 use karat_core::registry::{Registry, Tool, same_name};
 use karat_core::regression::{NewRegression, RegressionEditor, is_regression, next_id, slug, snapshot_keys};
-use karat_core::source::{nearest, parse};
-use karat_core::text::shorten;
+use karat_json::canonical::canonical_hash;
+use karat_json::text::shorten;
+use karat_json::{nearest, parse};
 use karat_report::printable;
 use serde_json::{Map, Value, json};
 

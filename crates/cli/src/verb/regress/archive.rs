@@ -1,10 +1,10 @@
 //! `karat regress archive`.
 
-use karat_core::canonical::canonical_hash;
 use karat_core::exit::ExitStatus;
 use karat_core::port::Clock;
 use karat_core::regression::{ArchivedCase, is_regression};
-use karat_core::source::nearest;
+use karat_json::canonical::canonical_hash;
+use karat_json::nearest;
 use karat_report::printable;
 
 use super::{RegressReport, ReportedCase, load_valid, named_file, open, write};

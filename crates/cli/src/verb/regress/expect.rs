@@ -1,6 +1,6 @@
 //! What the flags say of the answer.
 
-use karat_core::source::parse;
+use karat_json::parse;
 use serde_json::{Map, Value, json};
 
 use crate::args::ExpectArgs;

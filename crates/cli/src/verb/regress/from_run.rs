@@ -2,7 +2,7 @@
 
 use karat_core::case::SuiteFile;
 use karat_core::result::{EarlierCase, EarlierResult, Outcome};
-use karat_core::source::{nearest, parse};
+use karat_json::{nearest, parse};
 use serde_json::Value;
 
 use crate::baseline::{Results, run_results};

@@ -3,8 +3,8 @@
 use karat_core::feedback::{Feedback, Rating};
 use karat_core::port::{FeedbackStore, TraceStore};
 use karat_core::stored::TraceFilter;
-use karat_core::text::shorten;
 use karat_forge::{TraceTurn, personal_data, trace_turns};
+use karat_json::text::shorten;
 use karat_store::Store;
 use serde_json::{Map, Value};
 

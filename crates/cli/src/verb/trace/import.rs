@@ -6,8 +6,8 @@ mod reading;
 mod server;
 
 use karat_core::exit::ExitStatus;
-use karat_core::source::nearest;
 use karat_core::stored::{ImportReport, RefusalKind, RefusedPiece};
+use karat_json::nearest;
 use karat_report::{counted, import_text, wrap};
 use karat_store::{Location, Store};
 use karat_traces::{Kind, LOOKED_FOR, Piece};

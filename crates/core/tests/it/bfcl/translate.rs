@@ -18,7 +18,7 @@
 //! and JSON Schema do not tell these apart.
 
 use karat_core::registry::{Registry, Tool};
-use karat_core::text::text_form;
+use karat_json::text::text_form;
 use serde_json::{Map, Value, json};
 
 /// The accepted values of each parameter of one call.

@@ -1,12 +1,11 @@
 //! Reads a model's answer: which of its cases is for which slot.
 
-use karat_core::source::type_name;
-use karat_core::text::shorten;
+use karat_json::text::shorten;
+use karat_json::type_name;
 use serde_json::Value;
 
 use crate::Slot;
-
-use super::schema::tidy;
+use crate::brief::tidy;
 
 /// What an answer holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,24 +1,25 @@
 //! A batch while a model fills it.
 
 use karat_core::case::Case;
-use karat_core::source::type_name;
-use karat_core::text::shorten;
+use karat_core::lint::Severity;
+use karat_json::text::shorten;
+use karat_json::type_name;
 use serde_json::Value;
 
-use crate::{Draft, DraftFinding, Origin, Request, Slot, Weight};
+use crate::brief::{Question, Returned};
+use crate::{Draft, DraftFinding, Origin, Request, Slot};
 
 use super::Examine;
 use super::answer::{Answer, AnsweredCase};
-use super::prompt::{Question, Returned};
 
 /// How much of what a model said a person is shown.
-const LONGEST_SAID: usize = 200;
+const MAX_SHOWN_ANSWER: usize = 200;
 
 /// How much of it the model is told.
-const LONGEST_PROBLEM: usize = 2000;
+const MAX_PROBLEM: usize = 2000;
 
 /// How many cases that nobody asked for are shown.
-const MOST_EXTRA: usize = 3;
+const MAX_EXTRA_SHOWN: usize = 3;
 
 pub(super) struct Batch<'r> {
     request: Request<'r>,
@@ -94,9 +95,9 @@ impl<'r> Batch<'r> {
     /// Takes an answer that holds no cases at all.
     pub(super) fn refuse(&mut self, why: &str, said: &str) {
         let whole = if said.is_empty() || why.contains(said) { why.to_owned() } else { format!("{why}: {said}") };
-        self.problem = Some(shorten(&whole, LONGEST_PROBLEM).into_owned());
+        self.problem = Some(shorten(&whole, MAX_PROBLEM).into_owned());
         for slot in self.open() {
-            let draft = self.failed(slot, &shorten(&whole, LONGEST_SAID));
+            let draft = self.failed(slot, &shorten(&whole, MAX_SHOWN_ANSWER));
             self.place(draft);
         }
         // The model has nothing of it before itself any more.
@@ -105,7 +106,7 @@ impl<'r> Batch<'r> {
 
     /// Ends without an answer to what was asked again.
     pub(super) fn give_up(&mut self, why: &str) {
-        let message = format!("the model could not be asked to mend this: {why}");
+        let message = format!("the model could not be asked to fix this: {why}");
         for place in self.places.iter_mut().filter(|place| !place.holds) {
             let findings = place.draft.iter_mut().map(|draft| &mut draft.findings);
             findings.for_each(|findings| findings.push(DraftFinding::warning("", message.clone())));
@@ -132,7 +133,7 @@ impl<'r> Batch<'r> {
         for draft in drafts {
             let Some(value) = &draft.case else { continue };
             for found in (self.examine)(self.request.brief, &draft.slot, value, &others) {
-                if found.weight == Weight::Error && !draft.findings.contains(&found) {
+                if found.severity == Severity::Error && !draft.findings.contains(&found) {
                     draft.findings.push(found);
                 }
             }
@@ -151,7 +152,7 @@ impl<'r> Batch<'r> {
     fn examined(&self, slot: &Slot, answered: AnsweredCase) -> Draft {
         let AnsweredCase { value, other_id } = answered;
         if !value.is_object() {
-            let said = shorten(&value.to_string(), LONGEST_SAID).into_owned();
+            let said = shorten(&value.to_string(), MAX_SHOWN_ANSWER).into_owned();
             return self.failed(slot, &format!("the model returned {} in place of a case: {said}", type_name(&value)));
         }
         let mut findings = (self.examine)(self.request.brief, slot, &value, &self.others(slot));
@@ -193,9 +194,9 @@ impl<'r> Batch<'r> {
 
     fn said_extra(&self) -> Option<DraftFinding> {
         let count = self.extra.len();
-        let shown: Vec<&str> = self.extra.iter().take(MOST_EXTRA).map(String::as_str).collect();
+        let shown: Vec<&str> = self.extra.iter().take(MAX_EXTRA_SHOWN).map(String::as_str).collect();
         let cases = if count == 1 { "1 case" } else { &format!("{count} cases") };
-        let more = if count > MOST_EXTRA { ", …" } else { "" };
+        let more = if count > MAX_EXTRA_SHOWN { ", …" } else { "" };
         let message = format!("the model also returned {cases} that nobody asked for: {}{more}", shown.join(", "));
         (count > 0).then(|| DraftFinding::warning("", message))
     }

@@ -6,7 +6,8 @@ mod holding;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use karat_core::port::{ChatReply, UnusableReply, Waiting};
+use karat_core::chat::ChatReply;
+use karat_core::port::{UnusableReply, Waiting};
 use karat_core::registry::{Registry, Tool};
 use karat_core::token::TokenSources;
 use proptest::prelude::*;
@@ -14,7 +15,9 @@ use rstest::rstest;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::{Origin, Overlap, Purpose, Revision, Weight};
+use karat_core::lint::{Rule, Severity};
+
+use crate::{Origin, Overlap, Purpose, Revision};
 
 /// A model that says one thing after another, and remembers what it was asked.
 #[derive(Default)]
@@ -96,8 +99,7 @@ fn examine(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) -> Vec<Dra
         findings.push(DraftFinding::error("/input/message", format!("{} asks the same", other.id)));
     }
     if case.expect.response_contains.is_none() {
-        let rule = rules::DraftRule::FewProofValues;
-        findings.push(DraftFinding::warning("/expect", "needs two values of proof").of(rule));
+        findings.push(DraftFinding::of(Rule::FewProofValues, "/expect", "needs two values of proof"));
     }
     findings
 }
@@ -137,6 +139,7 @@ fn weather() -> Brief {
         overlaps: vec![Overlap { tool: "get_forecast".to_owned(), reasons: vec!["both are about weather".to_owned()] }],
         clusters: vec![["get_weather", "get_forecast", "list_events"].map(str::to_owned).to_vec()],
         sources: TokenSources { seed: Some(json!({"cities": [{"name": "Paris", "station": "LFPB"}]})), snapshot: None },
+        silenced: Vec::new(),
         golden: Vec::new(),
         labeled: Vec::new(),
     }
@@ -348,8 +351,8 @@ async fn what_was_drafted_outlives_an_error() {
     assert!(drafts[0].can_be_approved() && drafts[0].findings.is_empty());
     assert!(!drafts[1].can_be_approved());
     let last = drafts[1].findings.last().unwrap();
-    assert_eq!(last.message, "the model could not be asked to mend this: the budget is used up");
-    assert_eq!(last.weight, Weight::Warning);
+    assert_eq!(last.message, "the model could not be asked to fix this: the budget is used up");
+    assert_eq!(last.severity, Severity::Warning);
 }
 
 #[tokio::test]

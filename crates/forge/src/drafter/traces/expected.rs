@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use karat_core::text::text_form;
 use karat_core::token::holds_token;
 use karat_core::trace::ToolCall;
+use karat_json::text::text_form;
 use serde_json::{Map, Value, json};
 
 use super::observed::Observed;
+use super::personal;
 use super::proof::{Rarity, choose, raw_names};
 use super::standing::stands_in;
-use super::{Seeds, personal};
-use crate::rules::DraftRule;
+use crate::token_values::TokenIndex;
 use crate::{Brief, DraftFinding, Purpose, Slot};
 
 /// A longer message is hard to read and to keep.
@@ -40,7 +40,7 @@ const LEAKS: [&str; 2] = ["\"tool\":", "undefined"];
 pub(super) struct Maker<'m> {
     pub(super) brief: &'m Brief,
     pub(super) rarity: &'m Rarity,
-    pub(super) seeds: Seeds,
+    pub(super) tokens: TokenIndex,
     pub(super) with_stubs: bool,
 }
 
@@ -72,7 +72,7 @@ impl Maker<'_> {
         let distinct: HashSet<&str> = called.iter().copied().collect();
         let mut expect = Map::new();
         expect.insert("toolsCalled".to_owned(), json!(called));
-        if matches!(purpose, Purpose::Together(_)) {
+        if matches!(purpose, Purpose::Together { .. }) {
             expect.insert("toolsCalledMatch".to_owned(), json!("anyOrder"));
         }
         let params: Vec<Value> = observed.calls.iter().flat_map(|call| self.params(call, observed)).collect();
@@ -82,9 +82,9 @@ impl Maker<'_> {
         expect.insert("noToolErrors".to_owned(), json!(true));
         expect.insert("responseNonEmpty".to_owned(), json!(true));
         let most = distinct.len().clamp(MOST_PROOFS, MOST_PROOFS_OF_MANY_TOOLS);
-        let proofs = choose(observed, self.rarity, &self.seeds, most);
+        let proofs = choose(observed, self.rarity, &self.tokens, most);
         if !proofs.is_empty() {
-            let named = |text: String| self.seeds.token(&text).map_or_else(|| text.clone(), str::to_owned);
+            let named = |text: String| self.tokens.token(&text).map_or_else(|| text.clone(), str::to_owned);
             let proofs: Vec<String> = proofs.into_iter().map(|proof| named(proof.text)).collect();
             expect.insert("responseContains".to_owned(), json!(proofs));
         }
@@ -122,7 +122,7 @@ fn description(purpose: &Purpose) -> String {
     match purpose {
         Purpose::Rephrasing(_) => "real message: the same in a user's own words".to_owned(),
         Purpose::NoLeak => "real message: no raw field names in the response".to_owned(),
-        Purpose::Together(tools) => format!("real message: takes {}", tools.join(", ")),
+        Purpose::Together { tools, .. } => format!("real message: takes {}", tools.join(", ")),
         _ => "real message: as a user asks".to_owned(),
     }
 }
@@ -166,11 +166,8 @@ fn stubs(observed: &Observed) -> Result<Map<String, Value>, String> {
 /// Tells what a person should look at before a real message is kept.
 fn warnings(message: &str) -> Vec<DraftFinding> {
     let warning = |text: String| DraftFinding::warning("/input/message", text);
-    let personal = personal::found(message)
-        .map(|what| warning(format!("the message is a real one and holds {what}: replace it unless it may be kept")))
-        .map(|finding| finding.of(DraftRule::PersonalData));
     let characters = message.chars().count();
     let long = (characters > LONG_MESSAGE)
         .then(|| warning(format!("the message has {characters} characters: a shorter one is easier to read")));
-    personal.into_iter().chain(long).collect()
+    long.into_iter().collect()
 }

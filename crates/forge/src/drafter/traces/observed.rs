@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::similarity::words;
-use karat_core::text::text_form;
 use karat_core::trace::ToolCall;
+use karat_json::text::text_form;
+use karat_tools::similarity::words;
 use serde_json::{Map, Value};
 
 /// Nobody keeps a case with a longer message.
@@ -31,6 +31,20 @@ pub(super) struct Observed {
     pub(super) response: String,
     /// How many values prove that the tools ran, up to what a case needs; known once all traces were read.
     pub(super) proofs: usize,
+}
+
+impl Observed {
+    /// Takes what an agent did in a run.
+    pub(super) fn of_run(message: &str, calls: &[ToolCall], response: &str) -> Self {
+        Self {
+            id: String::new(),
+            message: message.to_owned(),
+            words: words(message),
+            calls: calls.to_vec(),
+            response: response.to_owned(),
+            proofs: 0,
+        }
+    }
 }
 
 /// What one line of traces came to.

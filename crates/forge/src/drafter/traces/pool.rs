@@ -50,7 +50,7 @@ fn distance(left: &BTreeSet<String>, right: &BTreeSet<String>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::similarity::words;
+    use karat_tools::similarity::words;
     use proptest::prelude::*;
 
     use super::*;

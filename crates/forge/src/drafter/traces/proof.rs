@@ -2,20 +2,27 @@
 
 use std::collections::{HashMap, HashSet};
 
-use karat_core::text::text_form;
 use karat_core::token::holds_token;
+use karat_core::trace::ToolCall;
+use karat_json::text::text_form;
 use serde_json::Value;
 
 use super::observed::Observed;
+use super::personal;
 use super::standing::{is_in_any_case, stands_in};
-use super::volatile::{is_volatile, is_volatile_name};
-use super::{Seeds, personal};
+use super::volatile::{is_sensitive_name, is_volatile, is_volatile_name};
+use crate::Brief;
+use crate::identifier::is_identifier;
+use crate::token_values::TokenIndex;
 
 /// The characters of a text that can be a proof: one letter stands anywhere, and a sentence is reworded.
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=60;
 
-/// How many of a result's values are looked at.
-const MOST_LEAVES: usize = 2_000;
+/// How many values a case takes from a run.
+const MAX_PROOF_VALUES: usize = 3;
+
+/// How many of a result's values are visited.
+const MAX_LEAVES: usize = 2_000;
 
 /// A value of a tool's result that the response repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,12 +49,32 @@ impl Rarity {
     }
 }
 
+/// Returns values that prove that the tools ran, from what an agent really did: those of the tools' results that its
+/// response repeats, else the facts of the test data that it states. A value that is a token's becomes that token.
+pub fn proof_of_run(brief: &Brief, message: &str, calls: &[ToolCall], response: &str) -> Vec<String> {
+    let tokens = TokenIndex::of(&brief.sources);
+    let observed = Observed::of_run(message, calls, response);
+    let mut chosen = choose(&observed, &Rarity::default(), &tokens, usize::MAX);
+    // A number of this run may be another one in the next.
+    chosen.retain(|proof| {
+        tokens.token(&proof.text).is_some() || !proof.text.starts_with(|first: char| first.is_ascii_digit())
+    });
+    chosen.truncate(MAX_PROOF_VALUES);
+    let named = |text: &str| tokens.token(text).map_or_else(|| text.to_owned(), str::to_owned);
+    if !chosen.is_empty() {
+        return chosen.iter().map(|proof| named(&proof.text)).collect();
+    }
+    let is_proof = |text: &str| is_telling(text) && stands_in(text, response) && !is_in_any_case(text, message);
+    let stated = tokens.values().into_iter().filter(|(text, _)| is_proof(text));
+    stated.map(|(_, token)| token.to_owned()).take(MAX_PROOF_VALUES).collect()
+}
+
 /// Returns the values that prove most, at least one of each tool that has any, at most so many in all.
-pub(super) fn choose(observed: &Observed, rarity: &Rarity, seeds: &Seeds, most: usize) -> Vec<Proof> {
-    let mut proofs = repeated(observed, |text| seeds.token(text).is_some());
+pub(super) fn choose(observed: &Observed, rarity: &Rarity, tokens: &TokenIndex, most: usize) -> Vec<Proof> {
+    let mut proofs = repeated(observed, |text| tokens.token(text).is_some());
     // What the project has fixed comes first, then what few have; sorting is stable, so that the result's order
     // decides between equals.
-    proofs.sort_by_key(|proof| (seeds.token(&proof.text).is_none(), rarity.of(&proof.text), proof.text.len() < 3));
+    proofs.sort_by_key(|proof| (tokens.token(&proof.text).is_none(), rarity.of(&proof.text), proof.text.len() < 3));
     let mut chosen: Vec<Proof> = Vec::new();
     // Each tool in its turn, so that none goes without.
     while chosen.len() < most {
@@ -84,6 +111,7 @@ fn repeated(observed: &Observed, is_fixed: impl Fn(&str) -> bool) -> Vec<Proof> 
         gather("", result, &mut leaves);
         for (name, text) in leaves {
             let is_proof = is_telling(&text)
+                && !is_sensitive_name(name)
                 && stands_in(&text, &observed.response)
                 && !is_in_any_case(&text, &observed.message)
                 && (is_fixed(&text) || !(is_volatile_name(name) || is_volatile(&text)));
@@ -108,7 +136,7 @@ fn is_telling(text: &str) -> bool {
 
 /// Gathers the texts and numbers of a value, each with the name of its field.
 fn gather<'v>(name: &'v str, value: &'v Value, leaves: &mut Vec<(&'v str, String)>) {
-    if leaves.len() >= MOST_LEAVES {
+    if leaves.len() >= MAX_LEAVES {
         return;
     }
     match value {
@@ -126,7 +154,7 @@ pub(super) fn raw_names(value: &Value) -> Vec<&str> {
             Value::Array(items) => items.iter().for_each(|item| walk(item, names)),
             Value::Object(map) => {
                 for (name, item) in map {
-                    if is_raw(name) && !names.contains(&name.as_str()) && names.len() < MOST_LEAVES {
+                    if is_raw(name) && !names.contains(&name.as_str()) && names.len() < MAX_LEAVES {
                         names.push(name);
                     }
                     walk(item, names);
@@ -142,17 +170,16 @@ pub(super) fn raw_names(value: &Value) -> Vec<&str> {
 }
 
 fn is_raw(name: &str) -> bool {
-    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let has_joint = name.trim_matches('_').contains('_')
-        || name.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    (4..=40).contains(&name.len()) && name.chars().all(is_word) && has_joint
+    (4..=40).contains(&name.len()) && name.is_ascii() && is_identifier(name)
 }
 
 #[cfg(test)]
 mod tests {
-    use karat_core::similarity::words;
     use karat_core::trace::ToolCall;
+    use karat_tools::similarity::words;
     use serde_json::json;
+
+    use karat_core::token::TokenSources;
 
     use super::*;
 
@@ -173,8 +200,8 @@ mod tests {
     }
 
     fn chosen(observed: &Observed, rarity: &Rarity, seed: Option<&Value>, most: usize) -> Vec<String> {
-        let seeds = Seeds::of(seed);
-        choose(observed, rarity, &seeds, most).into_iter().map(|proof| proof.text).collect()
+        let tokens = TokenIndex::of(&TokenSources { seed: seed.cloned(), snapshot: None });
+        choose(observed, rarity, &tokens, most).into_iter().map(|proof| proof.text).collect()
     }
 
     #[test]

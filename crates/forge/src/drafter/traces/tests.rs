@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Brief, Combination, EdgeKind, TemplateDrafter, Weight};
+use karat_core::lint::Severity;
+
+use crate::{Brief, Combination, EdgeKind, TemplateDrafter};
 
 /// Makes nothing of anything, and says so.
 struct Patterns;
@@ -39,6 +41,7 @@ fn brief(seed: Option<Value>) -> Brief {
         overlaps: Vec::new(),
         clusters: Vec::new(),
         sources: TokenSources { seed, snapshot: None },
+        silenced: Vec::new(),
         golden: Vec::new(),
         labeled: Vec::new(),
     }
@@ -190,12 +193,12 @@ fn a_case_expects_what_was_observed() {
 #[test]
 fn tools_that_are_called_together_stay_together() {
     let (drafter, _) = read(&some_traces());
-    let together = Purpose::Together(["get_weather", "get_news", "get_map"].map(str::to_owned).to_vec());
+    let together = Purpose::together(["get_weather", "get_news", "get_map"].map(str::to_owned).to_vec());
     let made = drafts(&drafter, &brief(None), &[slot(1, together.clone()), slot(2, together)], &[], 0);
     // A tool that the registry lacks is in no case.
     assert_eq!(origins(&made), ["t5", "Template"]);
     let called = ["get_weather", "get_forecast"].map(str::to_owned).to_vec();
-    assert_eq!(made[0].slot.purpose, Purpose::Together(called.clone()));
+    assert_eq!(made[0].slot.purpose, Purpose::together(called.clone()));
     let case = made[0].read().expect("a case");
     assert_eq!(case.difficulty.map(karat_core::case::Difficulty::name), Some("straightforward"));
     assert_eq!(case.expect.tools_called, Some(called));
@@ -216,7 +219,7 @@ fn places_without_a_trace_are_left_to_the_other() {
     assert_eq!(made[1].findings[0].message, "3 cases so far");
     assert_eq!(made[0].slot.purpose, Purpose::Trigger("What's the weather in Paris?".to_owned()));
     let choice = Purpose::Choice { combination: Combination::Or, others: vec!["get_forecast".to_owned()] };
-    let none = [slot(1, choice), slot(2, Purpose::AsksFirst), slot(3, Purpose::Disambiguation("get_news".to_owned()))];
+    let none = [slot(1, choice), slot(2, Purpose::AsksFirst), slot(3, Purpose::disambiguation("get_news"))];
     assert_eq!(origins(&drafts(&drafter, &brief(None), &none, &[], 0)), ["Template"; 3]);
 }
 
@@ -253,17 +256,16 @@ fn a_person_is_warned_of_what_may_be_personal_or_doubtful() {
     let made = drafts(&drafter, &brief(None), &slots, &[], 0);
     let mut warnings: Vec<String> = Vec::new();
     for draft in &made {
-        let own = draft.findings.iter().filter(|finding| finding.weight == Weight::Warning);
+        let own = draft.findings.iter().filter(|finding| finding.severity == Severity::Warning);
         warnings.extend(own.map(|finding| format!("{:?} {}", draft.origin, finding.message)));
     }
-    warnings.retain(|warning| ["real one", "characters", "same message"].iter().any(|word| warning.contains(word)));
+    warnings.retain(|warning| ["e-mail", "characters", "same message"].iter().any(|word| warning.contains(word)));
     warnings.sort();
     let length = long.trim().chars().count();
     assert_eq!(
         warnings,
         [
-            "Trace(\"a\") the message is a real one and holds an e-mail address: replace it unless it may be kept"
-                .to_owned(),
+            "Trace(\"a\") the message holds an e-mail address: replace it unless it may be kept".to_owned(),
             format!("Trace(\"b\") the message has {length} characters: a shorter one is easier to read"),
             "Trace(\"c\") to the same message the agent also answered without 'get_weather'".to_owned(),
             "Trace(\"e\") the same message led to other tools in the trace 'f'".to_owned(),
@@ -315,11 +317,11 @@ fn patterns_and_traces_together_can_be_approved() {
     brief.triggers = ["what's the weather", "is it raining", "how cold is it"].map(str::to_owned).to_vec();
     let golden = crate::golden_slots(&brief);
     let made = drafts(&drafter, &brief, &golden, &[], 0);
-    assert_eq!(made.len(), golden.len());
+    assert_eq!((made.len(), golden.len()), (4, 6), "rephrasings without a trace stay open");
     let real = made.iter().filter(|draft| matches!(draft.origin, Origin::Trace(_))).count();
     assert_eq!(real, 3);
     for draft in &made {
-        let errors: Vec<_> = draft.findings.iter().filter(|finding| finding.weight == Weight::Error).collect();
+        let errors: Vec<_> = draft.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
         assert!(draft.can_be_approved(), "{:?}: {errors:?}", draft.origin);
     }
 }
@@ -351,7 +353,7 @@ proptest! {
         second in any::<bool>(),
         turn in 0_usize..4,
     ) {
-        let texts: Vec<String> = values.iter().map(|value| karat_core::text::text_form(value).into_owned()).collect();
+        let texts: Vec<String> = values.iter().map(|value| karat_json::text::text_form(value).into_owned()).collect();
         let message = format!("{} {}", words.join(" "), texts.first().cloned().unwrap_or_default());
         let mut calls = vec![
             json!({"name": "get_weather", "arguments": {"city": texts.first(), "days": 3}, "result": values}),
@@ -368,7 +370,7 @@ proptest! {
         let brief = brief(Some(json!({"a": "seed's", "list": texts})));
         let slots = [
             slot(1, Purpose::Trigger("t".to_owned())), slot(2, Purpose::NoLeak),
-            slot(3, Purpose::Together(vec!["get_weather".to_owned(), "get_map".to_owned()])),
+            slot(3, Purpose::together(vec!["get_weather".to_owned(), "get_map".to_owned()])),
         ];
         let (drafter, _) = read(&traces);
         let made = drafts(&drafter, &brief, &slots, &[], 0);

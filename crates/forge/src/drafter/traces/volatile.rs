@@ -1,6 +1,8 @@
 //! Which values of a tool's result are others tomorrow, so that no assertion may hold them.
 
-use crate::rules;
+use karat_core::lint;
+
+use crate::identifier::words;
 
 /// Words of which one as the last of a field's name says that its value belongs to a moment or to one request.
 const LAST_WORDS: [&str; 14] = [
@@ -23,6 +25,17 @@ const LAST_WORDS: [&str; 14] = [
 /// Beginnings of fields' names that do the same.
 const FIRST_WORDS: [&str; 6] = ["correlation", "duration", "request", "session", "trace", "updated"];
 
+/// Words in a field's name that mark its value as personal or secret.
+const SENSITIVE_WORDS: [&str; 14] = [
+    "birthday", "card", "email", "iban", "key", "mail", "mobile", "passcode", "password", "phone", "pin", "secret",
+    "ssn", "token",
+];
+
+/// Returns whether a field's value is personal or secret, by the field's name.
+pub(super) fn is_sensitive_name(name: &str) -> bool {
+    words(name).iter().any(|word| SENSITIVE_WORDS.contains(&word.as_str()))
+}
+
 /// Tells whether a field's value belongs to a moment, by the field's name.
 pub(super) fn is_volatile_name(name: &str) -> bool {
     let words = words(name);
@@ -30,27 +43,10 @@ pub(super) fn is_volatile_name(name: &str) -> bool {
         || words.first().is_some_and(|word| FIRST_WORDS.contains(&word.as_str()))
 }
 
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut after_small = false;
-    for letter in name.chars() {
-        let is_cut = !letter.is_alphanumeric() || (letter.is_uppercase() && after_small);
-        after_small = letter.is_lowercase() || letter.is_numeric();
-        if is_cut {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
-            word.extend(letter.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
 /// Tells whether a value is a time, a date or an id that a machine made: what the rules for drafts refuse, and what only
 /// a tool answers.
 pub(super) fn is_volatile(text: &str) -> bool {
-    if rules::is_volatile(text) {
+    if lint::is_volatile(text) {
         return true;
     }
     let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from agents import RunContextWrapper, function_tool
+from agents import Agent, RunContextWrapper, function_tool
 
 
 @function_tool(strict_mode=False)
@@ -28,3 +28,13 @@ def sections(url: str, tries: int = 3) -> str:
         url: The address.
     """
     return ""
+
+
+@function_tool(use_docstring_info=False)
+def undescribed(url: str) -> str:
+    """Not this."""
+    return ""
+
+
+translator = Agent(name="Spanish Translator", instructions="Translate.")
+BY_NAME = translator.as_tool(tool_name=None, tool_description="Translates to Spanish.")

@@ -5,11 +5,13 @@ from inspect import cleandoc
 from typing import Annotated, List
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import InjectedToolArg, StructuredTool, tool
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, Tool, tool
 from pydantic import BaseModel, Field
 
 
 class SearchInput(BaseModel):
+    """What is searched for."""
+
     query: str = Field(description="What to look for")
     limit: int = 10
 
@@ -70,3 +72,24 @@ ADD = StructuredTool.from_function(func=add, name="add-numbers", description=cle
 
         Use for sums."""))
 ADD_PLAIN = StructuredTool.from_function(add)
+SINGLE = Tool("single", add, "Takes a single input.")
+SINGLE_NAMED = Tool(name="single_named", func=add, description="Takes a single input too.")
+SINGLE_MADE = Tool.from_function(add, "single_made", "Takes a single input as well.")
+CALLED = tool("called")(add)
+
+
+@tool(args_schema=SearchInput)
+def described_by_arguments(query: str, limit: int = 10) -> str:
+    return ""
+
+
+class Greeting(BaseTool):
+    name: str = "greet"
+    description: str = "Greets somebody."
+
+    def _run(self, whom: str, loud: bool = False) -> str:
+        return ""
+
+
+GREET = Greeting()
+GREET_LOUDLY = Greeting(name="greet_loudly", description="Shouts at somebody.")

@@ -116,3 +116,28 @@ def register(server: MCPServer) -> None:
 
 
 register(mcp)
+
+
+@mcp.tool()
+def fields(
+    a: Annotated[int, Field(5, le=10)],
+    b: Annotated[int, Field(default=3)],
+    c: Annotated[str, Field(description="required")],
+    d: Annotated[str, Field(..., description="required")],
+    e: Annotated[list[str], Field(default_factory=list)],
+    origin: Annotated[str, Field(alias="from")],
+    target: str = Field(alias="to"),
+) -> str:
+    """Has fields with defaults and aliases."""
+    return ""
+
+
+class Network:
+    def ping(self, host: str) -> str:
+        """Pings a host."""
+        return ""
+
+
+network = Network()
+mcp.add_tool(network.ping, name="network_ping")
+mcp.add_tool(lambda q: q, name="lambda_tool", description="A lambda.")

@@ -1,6 +1,7 @@
 """Tools of pydantic-ai."""
 
-from pydantic_ai import Agent, RunContext
+from pydantic import BaseModel
+from pydantic_ai import Agent, FunctionToolset, RunContext, Tool
 
 agent = Agent("test")
 
@@ -28,3 +29,37 @@ def sections(sides: int) -> str:
         sides: How many.
     """
     return ""
+
+
+class Box(BaseModel):
+    """A box."""
+
+    width: int
+    height: int = 3
+
+
+@agent.tool_plain
+def single_model(box: Box) -> str:
+    """Takes the fields of a box."""
+    return ""
+
+
+@agent.tool
+def model_after_context(ctx: RunContext[int], box: Box) -> str:
+    """Takes them too."""
+    return ""
+
+
+@agent.tool_plain
+def model_and_more(box: Box, count: int) -> str:
+    """Takes a box."""
+    return ""
+
+
+def run(**arguments: int) -> int:
+    return 0
+
+
+GIVEN = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+given = Tool.from_schema(run, name="given_schema", description="Has a schema of its own.", json_schema=GIVEN)
+toolset = FunctionToolset(tools=[given])

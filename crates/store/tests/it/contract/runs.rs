@@ -77,7 +77,7 @@ async fn cases_come_with_their_traces(Case { store, .. }: Case<'_>) {
 async fn names_may_be_long_and_agents_may_share_one(Case { store, .. }: Case<'_>) {
     store.put_run(&run("r-1", 1)).await.expect("stored");
     // Random letters, for an index may hold what repeats itself in fewer bytes.
-    let long: String = (0..100).map(|number: u32| karat_core::hash::long_hash(&number.to_be_bytes())).collect();
+    let long: String = (0..100).map(|number: u32| karat_json::hash::long_hash(&number.to_be_bytes())).collect();
     let one = case("r-1", 1, &long, Outcome::Passed, None);
     let one = StoredCase { agent: long.clone(), eval_file: long.clone(), ..one };
     // The same file, case and try of another agent that has the same name.

@@ -9,7 +9,7 @@ mod sink;
 use std::io;
 
 use karat_core::exit::ExitStatus;
-use karat_core::source::nearest;
+use karat_json::nearest;
 use karat_sandbox::{ArrowColumns, ArrowError, Input, Sandbox, Task, judge_in_order, read_arrow, read_lines};
 
 use self::filter::Filter;

@@ -6,7 +6,7 @@ use karat_core::agreement::{Candidate, Refinement};
 use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
 use karat_core::stored::{AddedVersion, EvalVersion, NewVersion};
-use karat_core::text::shorten;
+use karat_json::text::shorten;
 use karat_report::{code_diff_text, printable, replace_file};
 use karat_store::{Store, make_folder};
 use tokio::runtime::Runtime;

@@ -7,8 +7,8 @@ mod rated;
 use std::sync::Arc;
 
 use karat_core::agreement::{Candidate, PartAgreement, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank};
+use karat_core::chat::ChatModel;
 use karat_core::exit::ExitStatus;
-use karat_core::port::ChatModel;
 use karat_core::rubric::total_usage;
 use karat_core::stored::EvalVersion;
 use karat_forge::refine::{Example, Proposed, Rewriting, Rewritten, Tried, rewrite};

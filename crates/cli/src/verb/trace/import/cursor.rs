@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use karat_core::hash::short_hash;
+use karat_json::hash::short_hash;
 use karat_report::replace_file;
 use karat_store::{Location, make_folder};
 use serde::{Deserialize, Serialize};

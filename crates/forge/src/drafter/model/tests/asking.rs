@@ -3,7 +3,7 @@
 use karat_core::case::Difficulty;
 
 use super::*;
-use crate::drafter::model::prompt::Question;
+use crate::brief::Question;
 use crate::{Combination, EdgeKind};
 
 fn question(brief: &Brief, slots: &[Slot], so_far: &[Case]) -> ChatPrompt {
@@ -23,9 +23,9 @@ fn all_purposes() -> Vec<Purpose> {
         Purpose::Trigger("Is it cold?".to_owned()),
         Purpose::Rephrasing("Is it cold?".to_owned()),
         Purpose::NoLeak,
-        Purpose::Disambiguation("get_forecast".to_owned()),
+        Purpose::disambiguation("get_forecast"),
         Purpose::AsksFirst,
-        Purpose::Together(others.clone()),
+        Purpose::together(others.clone()),
     ];
     golden.into_iter().chain(choices).chain(EdgeKind::ALL.map(Purpose::Edge)).collect()
 }
@@ -35,7 +35,7 @@ fn a_whole_question() {
     let slots = [
         Slot { id: "gs-get-weather-001".to_owned(), purpose: Purpose::Trigger("Is it cold outside?".to_owned()) },
         Slot { id: "gs-get-weather-002".to_owned(), purpose: Purpose::NoLeak },
-        Slot { id: "gs-get-weather-003".to_owned(), purpose: Purpose::Disambiguation("get_forecast".to_owned()) },
+        Slot { id: "gs-get-weather-003".to_owned(), purpose: Purpose::disambiguation("get_forecast") },
     ];
     let so_far = [Case::read_one(&with_message(4, "Wie kalt ist es in Wien?")).unwrap()];
     let ChatPrompt { system, user, name, schema } = question(&weather(), &slots, &so_far);
@@ -60,7 +60,7 @@ fn no_text_of_a_project_reaches_the_instructions() {
     assert_eq!(document["asked"].as_array().map(Vec::len), Some(1));
     assert_eq!(document["casesSoFar"]["messages"]["gs-get-weather-004"], hostile);
     let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["tool", "otherTools", "overlaps", "clusters", "seed", "casesSoFar", "asked"]);
+    assert_eq!(keys, ["tool", "otherTools", "overlaps", "clusters", "facts", "casesSoFar", "asked"]);
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn much_is_told_in_short() {
         brief.registry.tool("get_forecast").unwrap().description.as_deref().unwrap().to_owned(),
         "a neighbour is told wholly"
     );
-    let tokens = document["seed"]["tokens"].as_object().unwrap();
-    assert_eq!((tokens.len(), &document["seed"]["leftOut"]), (150, &json!(1001 - 150)));
+    let tokens = document["facts"]["tokens"].as_object().unwrap();
+    assert_eq!((tokens.len(), &document["facts"]["leftOut"]), (150, &json!(1001 - 150)));
     assert_eq!(tokens["{{seed:weather.station}}"], "LFPB", "what is near to the tool is not left out");
     assert!(tokens.values().all(|value| value.as_str().is_none_or(|text| text.chars().count() <= 100)));
     let told = document["casesSoFar"]["messages"].as_object().unwrap();

@@ -19,14 +19,14 @@ use crate::{Combination, EdgeKind};
     "toolsCalled": ["get_weather"], "noToolErrors": true, "responseContains": ["{{seed:cities[0].station}}", "°C"],
     "responseNotContains": ["fetchedAt", "\"tool\":", "undefined"]
 }))]
-#[case(Purpose::Disambiguation("get_forecast".to_owned()), "Never mind tomorrow, is it raining in Nice this very minute?", json!({
+#[case(Purpose::disambiguation("get_forecast"), "Never mind tomorrow, is it raining in Nice this very minute?", json!({
     "toolsCalled": ["get_weather"], "noToolErrors": true, "responseContains": ["{{seed:cities[0].station}}", "°C"]
 }))]
 #[case(Purpose::AsksFirst, "Set the thermostat by the weather in Lille.", json!({
     "toolsCalled": null, "toolsNotCalled": ["get_weather"],
     "responseContainsAny": [["confirm", "are you sure", "shall I"]]
 }))]
-#[case(Purpose::Together(vec!["get_weather".to_owned(), "list_events".to_owned()]), "What is planned for today, and can we do it outside in Nantes as it is now?", json!({
+#[case(Purpose::together(vec!["get_weather".to_owned(), "list_events".to_owned()]), "What is planned for today, and can we do it outside in Nantes as it is now?", json!({
     "toolsCalled": ["get_weather", "list_events"], "toolsCalledMatch": "anyOrder", "noToolErrors": true,
     "responseContains": ["{{seed:cities[0].station}}", "°C"], "responseContainsAny": [["planned", "scheduled"]]
 }))]

@@ -1,0 +1,232 @@
+//! Drafts of karat itself, for a shop of six tools: a right agent passes them, one that calls a wrong tool does not.
+
+use karat_testkit::project::TempProject;
+use serde_json::{Map, Value, json};
+
+use crate::support::project;
+
+/// Name, category, description, trigger phrases.
+const SHOP: [(&str, &str, &str, [&str; 4]); 6] = [
+    (
+        "search_products",
+        "read",
+        "Searches the catalogue. Use when the user looks for something to buy.",
+        ["Do you have red shoes?", "Find me a rain jacket", "Show me your tents", "Which backpacks are in stock?"],
+    ),
+    (
+        "get_order",
+        "read",
+        "Fetches an order with its items. Use when the user asks what they ordered. For the parcel, use \
+         get_shipping_status instead.",
+        [
+            "What did I order in A100?",
+            "Show me order A200",
+            "Which items are in order A300?",
+            "What is in my order A100?",
+        ],
+    ),
+    (
+        "get_shipping_status",
+        "read",
+        "Fetches where a parcel is. Use when the user asks when an order arrives. For its items, use get_order instead.",
+        ["Where is my parcel A100?", "When does order A200 arrive?", "Track A300 please", "Has order A100 left yet?"],
+    ),
+    (
+        "cancel_order",
+        "write",
+        "Cancels an order that has not shipped yet. Use when the user wants to call an order off. For money back, use \
+         refund_order instead.",
+        ["Cancel my order A100", "Stop order A200", "I do not want order A300 any more", "Call off A100"],
+    ),
+    (
+        "refund_order",
+        "write",
+        "Pays an order back. Use when the user wants their money back. To stop an order, use cancel_order instead.",
+        ["Refund order A100", "I want my money back for A200", "Pay A300 back please", "Give me a refund for A100"],
+    ),
+    (
+        "list_coupons",
+        "read",
+        "Lists the coupons that are valid today. Use when the user asks for discounts.",
+        ["Any coupons today?", "Is there a discount code?", "How can I save money here?", "Do you have vouchers?"],
+    ),
+];
+
+fn shop() -> TempProject {
+    let tools = SHOP.map(|(name, category, description, phrases)| {
+        json!({"name": name, "category": category, "description": description, "triggerPhrases": phrases})
+    });
+    let overlaps = json!({
+        "get_order": {"overlaps": ["get_shipping_status"], "reason": "both are asked for by an order's number"},
+        "get_shipping_status": {"overlaps": ["get_order"]},
+        "cancel_order": {"overlaps": ["refund_order"], "reason": "both undo an order"},
+        "refund_order": {"overlaps": ["cancel_order"]},
+    });
+    project()
+        .file("karat.json", json!({"toolRegistryPath": "tools.json"}))
+        .file("tools.json", json!({ "tools": tools }))
+        .file("evals/overlap-map.json", overlaps)
+        .env("GIT_AUTHOR_NAME", "Ada")
+}
+
+fn golden(project: &TempProject, tool: &str) -> Vec<Value> {
+    let path = format!("evals/{}.golden.json", tool.replace('_', "-"));
+    project.read_json(&path)["cases"].as_array().expect("cases").clone()
+}
+
+/// An agent that answers each message of the golden cases; `call` chooses the tool, if any.
+fn agent(cases: &[(&str, Value)], call: impl Fn(&str, &Value) -> Option<String>) -> Value {
+    let mut replies = Map::new();
+    for (tool, case) in cases {
+        let calls = call(tool, case).map(|name| json!({"name": name, "params": {}, "success": true}));
+        let calls: Vec<Value> = calls.into_iter().collect();
+        let message = case["input"]["message"].as_str().expect("a message");
+        replies.insert(message.to_owned(), json!({"response": "Order A100 is shipped.", "toolCalls": calls}));
+    }
+    json!({ "replies": replies })
+}
+
+fn asks_first(case: &Value) -> bool {
+    case["expect"]["toolsCalled"].is_null()
+}
+
+#[test]
+fn golden_cases_pass_a_right_agent_and_fail_a_wrong_one() {
+    let project = shop();
+    let mut cases: Vec<(&str, Value)> = Vec::new();
+    for (tool, ..) in SHOP {
+        let output = project.run(["forge", tool, "--approve-all", "--tier", "golden"]);
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        cases.extend(golden(&project, tool).into_iter().map(|case| (tool, case)));
+    }
+    assert!(cases.len() >= 6 * 5, "{} cases", cases.len());
+    assert!(cases.iter().any(|(_, case)| asks_first(case)), "tools that change something ask first");
+    let run = |agent: Value| {
+        project.write("agent.json", agent);
+        let output = project.run([
+            "run",
+            "--tier",
+            "golden",
+            "--agent-endpoint",
+            "scripted:agent.json",
+            "--no-store",
+            "--format",
+            "json",
+        ]);
+        let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+        let suites = report["suites"].as_array().expect("suites").clone();
+        let results: Vec<Value> =
+            suites.iter().flat_map(|suite| suite["cases"].as_array().expect("cases").clone()).collect();
+        let passed = results.iter().filter(|case| case["passed"] == true).count();
+        (passed, results.len(), output)
+    };
+    let right = agent(&cases, |tool, case| (!asks_first(case)).then(|| tool.to_owned()));
+    let (passed, all, output) = run(right);
+    assert_eq!((passed, all), (cases.len(), cases.len()), "{}", output.both());
+    // Another tool; and where the agent has to ask, the tool itself, or another one that changes something.
+    let next = |tool: &str| {
+        let at = SHOP.iter().position(|(name, ..)| *name == tool).expect("a tool");
+        SHOP[(at + 1) % SHOP.len()].0.to_owned()
+    };
+    let wrong = agent(&cases, |tool, case| Some(if asks_first(case) { tool.to_owned() } else { next(tool) }));
+    assert_eq!(run(wrong).0, 0);
+    let other = |tool: &str| if tool == "cancel_order" { "refund_order" } else { "cancel_order" }.to_owned();
+    let hasty = agent(&cases, |tool, case| Some(if asks_first(case) { other(tool) } else { next(tool) }));
+    assert_eq!(run(hasty).0, 0);
+}
+
+/// Proof values come from what the agent really answered, as tokens where the manifest has the value.
+#[test]
+fn proof_values_come_from_the_agents_answer() {
+    let reply = json!({
+        "response": "Order A100 is with PostNord, in the depot Malmö.",
+        "toolCalls": [{"name": "get_shipping_status", "params": {}, "success": true,
+            "result": {"carrier": "PostNord", "depot": "Malmö", "fetchedAt": "2026-01-02T03:04:05Z"}}],
+    });
+    let project = shop()
+        .file("karat.json", json!({"toolRegistryPath": "tools.json", "seedManifestPath": "seed.json"}))
+        .file("seed.json", json!({"orders": [{"id": "A100", "carrier": "PostNord"}]}))
+        .file("agent.json", json!({"replies": {}, "otherwise": reply}));
+    let arguments = [
+        "forge",
+        "get_shipping_status",
+        "--dry-run",
+        "--tier",
+        "golden",
+        "--verify",
+        "--format",
+        "json",
+        "--agent-endpoint",
+        "scripted:agent.json",
+    ];
+    let output = project.run(arguments);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let drafts = report["batches"][0]["drafts"].as_array().expect("drafts");
+    for draft in drafts {
+        assert_eq!(
+            draft["case"]["expect"]["responseContains"],
+            json!(["{{seed:orders[0].carrier}}", "Malmö"]),
+            "{draft}"
+        );
+        assert_eq!(draft["findings"], json!([]), "{draft}");
+    }
+}
+
+#[test]
+fn a_program_can_be_the_model() {
+    let script = "#!/bin/sh\nexec python3 -c '\nimport json, sys\nask = json.load(sys.stdin)\n\
+        asked = json.loads(ask[\"user\"])[\"asked\"]\ncases = [{\"id\": one[\"id\"], \"input\": {\"message\": \"Question %d for %s, of the kind %d\" % (n, one[\"id\"], n)}, \
+        \"expect\": {\"toolsCalled\": [\"list_coupons\"], \"responseContains\": [\"SUMMER\", \"ten percent\"]}} for n, one in enumerate(asked)]\n\
+        print(json.dumps({\"cases\": cases}))\n'\n";
+    let project = shop().file("model.sh", script);
+    let path = project.path().join("model.sh");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let arguments = ["forge", "list_coupons", "--approve-all", "--tier", "golden", "--model", "command:./model.sh"];
+    let output = project.run(arguments);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let metadata = &project.read_json("evals/list-coupons.golden.json")["metadata"];
+    assert_eq!(metadata["approvals"][0]["model"], "command:./model.sh");
+    let broken = project.run(["forge", "get_order", "--approve-all", "--tier", "golden", "--model", "command:false"]);
+    assert_eq!(broken.code, Some(3), "{}", broken.both());
+    assert!(broken.stderr.contains("the program ended with exit status 1"), "{}", broken.stderr);
+    let missing = project.run(["forge", "get_order", "--dry-run", "--model", "command:./nothing.sh"]);
+    assert_eq!(missing.code, Some(2), "{}", missing.both());
+}
+
+#[test]
+fn a_description_without_a_trigger_needs_a_word() {
+    let tool = json!({"name": "cancel_order", "description": "Cancels an order that has not shipped yet.",
+        "triggerPhrases": ["Cancel A100", "Stop order A200", "Call off A300"]});
+    let project = shop().file("tools.json", json!([tool])).file("evals/overlap-map.json", json!({}));
+    let plan = project.run(["forge", "cancel_order", "--plan"]);
+    assert_eq!(plan.code, Some(0), "{}", plan.both());
+    let told = plan.unbroken_stderr();
+    let corrected = "a description to start from: Cancels an order that has not shipped yet. Use when the user asks \
+                     \"Cancel A100\" or alike.";
+    assert!(told.contains("(description-trigger)") && told.contains(corrected), "{told}");
+    let refused = project.run(["forge", "cancel_order", "--approve-all"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.both());
+    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    assert_eq!(project.run(["forge", "cancel_order", "--approve-all", "--yes"]).code, Some(0));
+}
+
+#[test]
+fn equal_and_hollow_descriptions_are_refused() {
+    let tool = |name: &str, description: &str| json!({"name": name, "description": description});
+    let same = "Lists the holdings of a portfolio. Use when the user asks about their shares.";
+    let project = shop().file("evals/overlap-map.json", json!({})).file(
+        "tools.json",
+        json!([tool("a", same), tool("b", same), tool("c", "Lists the holdings of a fund. Use when needed.")]),
+    );
+    let sentence = "The tool description is too vague for reliable eval generation. Fix the description first.";
+    for (name, what) in [("a", "description-duplicate"), ("b", "description-duplicate"), ("c", "'when needed'")] {
+        let output = project.run(["forge", name, "--plan"]);
+        assert_eq!(output.code, Some(2), "{}", output.both());
+        let told = output.unbroken_stderr();
+        assert!(
+            told.contains(sentence) && told.contains(what) && told.contains("a description to start from:"),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! What an agent did in a case, as results show it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::judgement::EvalResult;
+use crate::trace::{About, ToolCall, Usage};
+
+/// What the agent did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CaseDetails {
+    pub tools_called: Vec<String>,
+    /// In characters.
+    pub response_length: usize,
+    /// Tokens that had no value, each once.
+    pub skipped_tokens: Vec<String>,
+    pub response: String,
+    pub tool_calls: Vec<ToolCall>,
+    pub usage: Option<Usage>,
+    pub model: Option<String>,
+    pub stop_reason: Option<String>,
+    /// What a program said beside its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+    /// Why checks were skipped, where it is not for a token.
+    pub warnings: Vec<String>,
+    /// What Python eval functions said of the trace, those that ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub evals: Vec<EvalResult>,
+}
+
+impl CaseDetails {
+    /// Returns what the agent did in the shape that is documented for eval functions, without what was taken out of this.
+    pub fn document(&self, trace_id: &str, message: &str) -> Value {
+        let about = About {
+            response: &self.response,
+            tool_calls: &self.tool_calls,
+            model: self.model.as_deref(),
+            stop_reason: self.stop_reason.as_deref(),
+            usage: self.usage.as_ref(),
+        };
+        about.document(trace_id, message)
+    }
+}

@@ -1,0 +1,16 @@
+//! Compiles JSON Schemas, with a limit for their patterns.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+/// How far a schema's own patterns may backtrack before the text counts as not matching.
+const BACKTRACK_LIMIT: usize = 100_000;
+
+/// Compiles a JSON Schema; nothing is ever fetched for it.
+pub fn compile_schema(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options()
+        .offline()
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+        .build(schema)
+        .map_err(|error| error.to_string())
+}

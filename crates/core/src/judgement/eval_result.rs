@@ -1,0 +1,37 @@
+//! What one eval function said of a case.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Conclusion, ErrorKind, Judgement};
+
+/// What one Python eval function said.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalResult {
+    /// The function's name.
+    pub name: String,
+    /// True: passed. False: failed. Null: there is no verdict, and `error` says why.
+    pub result: Option<bool>,
+    pub reason: Option<String>,
+    /// May have many lines, as a traceback has.
+    pub error: Option<String>,
+    pub error_kind: Option<ErrorKind>,
+    pub execution_time_ms: u64,
+    /// What the function printed; says so at its end when it was cut.
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl EvalResult {
+    pub fn new(name: &str, judgement: Judgement) -> Self {
+        let Judgement { conclusion, elapsed, stdout, stderr } = judgement;
+        let (result, reason, error) = match conclusion {
+            Conclusion::Verdict { passed, reason } => (Some(passed), Some(reason), None),
+            Conclusion::Error(error) => (None, None, Some(error)),
+        };
+        let (error, error_kind) = error.map(|error| (error.message, error.kind)).unzip();
+        let execution_time_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        Self { name: name.to_owned(), result, reason, error, error_kind, execution_time_ms, stdout, stderr }
+    }
+}

@@ -1,0 +1,220 @@
+//! Rules for what a case names: tools, parameters with their values, stubs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::schema::{Properties, param_validator};
+use super::{Linter, Rule};
+use crate::case::{Expectation, NO_TOOL, ParamAssertion, ParamCheck};
+use crate::registry::{Registry, Tool, ToolField};
+use crate::token::Resolved;
+use karat_json::text::{shorten, text_form};
+use karat_json::{nearest, pointer_key};
+
+/// Looks up each tool and parameter once, however often cases name them.
+pub(super) struct RegistryIndex<'r> {
+    registry: Option<&'r Registry>,
+    missing: HashMap<String, Option<(Rule, String)>>,
+    params: HashMap<(String, String), Param>,
+}
+
+/// What a tool's schema says of a parameter.
+enum Param {
+    /// Nothing certain.
+    Open,
+    /// That there is none of the name, with a message.
+    Unknown(String),
+    Known(Validator),
+}
+
+impl<'r> RegistryIndex<'r> {
+    pub(super) fn new(registry: Option<&'r Registry>) -> Self {
+        Self { registry, missing: HashMap::new(), params: HashMap::new() }
+    }
+
+    fn missing(&mut self, tool: &str) -> Option<&(Rule, String)> {
+        let registry = self.registry?;
+        if !self.missing.contains_key(tool) {
+            self.missing.insert(tool.to_owned(), missing_tool(registry, tool));
+        }
+        self.missing[tool].as_ref()
+    }
+
+    fn param(&mut self, tool: &str, name: &str) -> &Param {
+        let registry = self.registry;
+        let find =
+            || registry.and_then(|registry| registry.tool(tool)).map_or(Param::Open, |tool| Param::of(tool, name));
+        self.params.entry((tool.to_owned(), name.to_owned())).or_insert_with(find)
+    }
+}
+
+impl Param {
+    fn of(tool: &Tool, name: &str) -> Self {
+        let known = tool.unknown(ToolField::InputSchema).is_none();
+        let Some(schema) = tool.input_schema.get().filter(|_| known) else {
+            return Self::Open;
+        };
+        let properties = Properties::of(schema);
+        if let Some(alternatives) = properties.named.get(name) {
+            return param_validator(schema, alternatives).map_or(Self::Open, Self::Known);
+        }
+        if properties.is_open {
+            return Self::Open;
+        }
+        let names: Vec<&str> = properties.named.keys().copied().collect();
+        let hint = match nearest(name, &names) {
+            Some(near) => format!(" (did you mean '{near}'?)"),
+            None if names.is_empty() => " (it has none)".to_owned(),
+            None => String::new(),
+        };
+        Self::Unknown(format!("'{}' has no parameter '{}'{hint}", tool.name, shorten(name, 80)))
+    }
+}
+
+impl Linter<'_, '_> {
+    pub(super) fn names(&mut self, index: &mut RegistryIndex<'_>) {
+        let case = self.case;
+        for (pointer, tool) in named_tools(&case.expect) {
+            if let Some((rule, message)) = index.missing(tool) {
+                self.add(*rule, pointer, message.clone());
+            }
+        }
+        for (place, assertion) in case.expect.tool_params.iter().flatten().enumerate() {
+            self.param(&format!("/expect/toolParams/{place}"), assertion, index);
+        }
+        self.stubs(index);
+        let judges_response = judges_response(&case.expect);
+        if self.context.routing_only && case.stubs.is_none() && judges_response {
+            let message = "without 'stubs' a model is only routed, so its response is not the final one";
+            self.add(Rule::ResponseInRoutingOnly, "/expect", message);
+        }
+    }
+
+    fn param(&mut self, pointer: &str, assertion: &ParamAssertion, index: &mut RegistryIndex<'_>) {
+        match index.param(&assertion.tool, &assertion.param_name) {
+            Param::Open => {}
+            // Asserting that an unknown parameter is absent is fine.
+            Param::Unknown(_) if assertion.assertion == ParamCheck::NotExists => {}
+            Param::Unknown(message) => self.add(Rule::UnknownParam, format!("{pointer}/paramName"), message.clone()),
+            Param::Known(validator) => {
+                let values = self.compared_values(assertion);
+                let wrong = values.into_iter().find_map(|value| {
+                    let error = validator.validate(&value).err()?.to_string();
+                    // Arguments are compared in their text form, so "5" may stand for 5.
+                    let other = match value.as_str() {
+                        Some(text) => serde_json::from_str::<Value>(text).ok(),
+                        None => Some(Value::from(text_form(&value).into_owned())),
+                    };
+                    (!other.is_some_and(|value| validator.is_valid(&value))).then_some(error)
+                });
+                if let Some(error) = wrong {
+                    let message = format!(
+                        "'{}' of '{}' does not take this value: {}",
+                        assertion.param_name,
+                        assertion.tool,
+                        shorten(&error, 200)
+                    );
+                    self.add(Rule::ParamValue, format!("{pointer}/value"), message);
+                }
+            }
+        }
+    }
+
+    /// Returns the values that an argument is compared with as a whole, as far as they are known.
+    fn compared_values(&self, assertion: &ParamAssertion) -> Vec<Value> {
+        let items = match (assertion.assertion, &assertion.value) {
+            (ParamCheck::Equals, Some(value)) => vec![value],
+            (ParamCheck::OneOf, Some(Value::Array(items))) => items.iter().collect(),
+            _ => Vec::new(),
+        };
+        let resolved = |value: &Value| match value {
+            Value::String(text) if crate::token::holds_token(text) => match self.context.tokens?.resolve(text) {
+                Resolved::Text(text) => Some(Value::String(text)),
+                Resolved::Unresolved(_) => None,
+            },
+            other => Some(other.clone()),
+        };
+        items.into_iter().filter_map(resolved).collect()
+    }
+
+    fn stubs(&mut self, index: &mut RegistryIndex<'_>) {
+        let Some(stubs) = &self.case.stubs else {
+            return;
+        };
+        if stubs.is_empty() {
+            return self.add(
+                Rule::EmptyStubs,
+                "/stubs",
+                "'stubs' is empty, so every tool call is answered with an error",
+            );
+        }
+        for name in stubs.keys() {
+            if let Some((rule, message)) = index.missing(name) {
+                self.add(*rule, format!("/stubs/{}", pointer_key(name)), message.clone());
+            }
+        }
+        let expect = &self.case.expect;
+        let called = expect.tools_called.iter().flatten().chain(expect.tools_acceptable.iter().flatten().flatten());
+        let missing: BTreeSet<&String> = called.filter(|name| *name != NO_TOOL && !stubs.contains_key(*name)).collect();
+        for name in missing {
+            let message =
+                format!("there is no stub for '{}', so its call is answered with an error", shorten(name, 80));
+            self.add(Rule::MissingStub, "/stubs", message);
+        }
+    }
+}
+
+/// Returns why a tool is not known, if it is not, and which one may have been meant.
+fn missing_tool(registry: &Registry, tool: &str) -> Option<(Rule, String)> {
+    if registry.tool(tool).is_some() {
+        return None;
+    }
+    let near = nearest(tool, &registry.names()).map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
+    if registry.gaps().is_empty() {
+        return Some((Rule::UnknownTool, format!("the registry has no tool '{tool}'{near}")));
+    }
+    let message =
+        format!("no tool '{tool}' is in what could be read of the registry{near}; it may be in a part that could not");
+    Some((Rule::ToolNotKnown, message))
+}
+
+fn judges_response(expect: &Expectation) -> bool {
+    fn is_filled<T>(list: Option<&Vec<T>>) -> bool {
+        list.is_some_and(|list| !list.is_empty())
+    }
+    expect.response_non_empty == Some(true)
+        || is_filled(expect.response_contains.as_ref())
+        || is_filled(expect.response_contains_any.as_ref())
+        || is_filled(expect.response_not_contains.as_ref())
+        || is_filled(expect.response_matches.as_ref())
+        || expect.max_tokens.is_some()
+        || expect.response_json_schema.is_some()
+        || expect.min_length.is_some()
+        || expect.max_length.is_some()
+        || expect.numbers_grounded == Some(true)
+}
+
+/// Lists every tool that an expectation names, with its place.
+pub fn named_tools(expect: &Expectation) -> Vec<(String, &str)> {
+    let mut named: Vec<(String, &str)> = Vec::new();
+    let lists = [("toolsCalled", &expect.tools_called), ("toolsNotCalled", &expect.tools_not_called)];
+    for (key, list) in lists {
+        let tools = list.iter().flatten().enumerate();
+        named.extend(tools.map(|(index, tool)| (format!("/expect/{key}/{index}"), tool.as_str())));
+    }
+    for (set_index, set) in expect.tools_acceptable.iter().flatten().enumerate() {
+        let tools = set.iter().enumerate().filter(|(_, tool)| *tool != NO_TOOL);
+        named
+            .extend(tools.map(|(index, tool)| (format!("/expect/toolsAcceptable/{set_index}/{index}"), tool.as_str())));
+    }
+    for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
+        named.push((format!("/expect/toolParams/{index}/tool"), &assertion.tool));
+    }
+    for (index, (before, after)) in expect.tool_order.iter().flatten().enumerate() {
+        named.push((format!("/expect/toolOrder/{index}/0"), before));
+        named.push((format!("/expect/toolOrder/{index}/1"), after));
+    }
+    named
+}

@@ -1,0 +1,110 @@
+//! Rules for messages.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Linter, Rule};
+use crate::case::Case;
+use crate::token::{holds_token, looks_like_token};
+
+/// Shorter messages are not compared: one word makes them another question.
+const MIN_WORDS: usize = 5;
+/// The share of common words, in percent, from which two messages are similar.
+const SIMILAR_PERCENT: usize = 85;
+
+/// The messages so far.
+pub(super) struct Prompts<'p> {
+    seen: HashMap<String, &'p str>,
+    /// Cases that a draft is also compared with word by word.
+    others: Vec<(&'p str, Vec<String>)>,
+}
+
+impl<'p> Prompts<'p> {
+    pub(super) fn new(others: Option<&[&'p Case]>) -> Self {
+        let mut prompts = Self { seen: HashMap::new(), others: Vec::new() };
+        for case in others.unwrap_or_default() {
+            prompts.seen.entry(folded(&case.input.message)).or_insert(&case.id);
+            prompts.others.push((&case.id, words(&case.input.message)));
+        }
+        prompts
+    }
+
+    /// Returns the id of a case with the same words in the same order.
+    fn same(&self, message: &str) -> Option<&'p str> {
+        let own = words(message);
+        self.others.iter().find(|(_, other)| *other == own).map(|(id, _)| *id)
+    }
+
+    /// Returns the id of a case with nearly the same words.
+    fn similar(&self, message: &str) -> Option<&'p str> {
+        let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<String>>();
+        let own = set(&words(message));
+        let is_similar = |other: &[String]| {
+            let other = set(other);
+            let common = own.intersection(&other).count();
+            let all = own.len() + other.len() - common;
+            own.len() >= MIN_WORDS && common * 100 >= all * SIMILAR_PERCENT
+        };
+        self.others.iter().find(|(_, other)| is_similar(other)).map(|(id, _)| *id)
+    }
+}
+
+fn folded(message: &str) -> String {
+    message.trim().to_lowercase()
+}
+
+/// Returns the words of a message, whatever its spacing, punctuation and capitals.
+fn words(message: &str) -> Vec<String> {
+    let joined = message.replace(['\'', '’'], "");
+    let words = joined.split(|letter: char| !letter.is_alphanumeric());
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+}
+
+impl<'l> Linter<'l, '_> {
+    pub(super) fn prompt(&mut self, prompts: &mut Prompts<'l>) {
+        let message = &self.case.input.message;
+        if let Some(first) = prompts.seen.get(&folded(message)).copied().or_else(|| prompts.same(message)) {
+            self.add(Rule::SamePrompt, "/input/message", format!("the message is the same as that of '{first}'"));
+        } else {
+            if let Some(near) = prompts.similar(message) {
+                let text = format!("the message is nearly the same as that of '{near}'");
+                self.add(Rule::SimilarPrompt, "/input/message", text);
+            }
+            prompts.seen.insert(folded(message), &self.case.id);
+        }
+        if holds_token(message) || looks_like_token(message) {
+            let text = "tokens are not resolved in messages: it is sent as it stands";
+            self.add(Rule::StrayToken, "/input/message", text);
+        }
+        self.message_names_tool();
+    }
+
+    /// An attacker may know the tools, so edge cases may name them.
+    fn message_names_tool(&mut self) {
+        let (Some(registry), message) = (self.context.registry, &self.case.input.message) else {
+            return;
+        };
+        if self.case.difficulty == Some(crate::case::Difficulty::Edge) || !message.contains(is_identifier_mark) {
+            return;
+        }
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let identifiers = message.split(|letter: char| !is_part(letter) && letter != '-');
+        let named = identifiers.filter(|word| is_identifier(word)).find_map(|word| registry.tool(word));
+        if let Some(tool) = named {
+            let text =
+                format!("the message names '{}', so it does not show whether the agent finds the tool", tool.name);
+            self.add(Rule::MessageNamesTool, "/input/message", text);
+        }
+    }
+}
+
+/// Returns whether a letter can make a word an identifier.
+fn is_identifier_mark(letter: char) -> bool {
+    letter == '_' || letter.is_uppercase()
+}
+
+/// Returns whether a word is an identifier: `get_weather`, `getWeather`, and not `Search`.
+fn is_identifier(word: &str) -> bool {
+    let has_hump =
+        word.chars().zip(word.chars().skip(1)).any(|(left, right)| left.is_lowercase() && right.is_uppercase());
+    word.contains('_') || has_hump
+}

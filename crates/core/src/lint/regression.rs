@@ -1,0 +1,78 @@
+//! Rules for regression cases, which must not change.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Lint, Linter, Rule};
+use crate::case::EvalFile;
+use crate::regression::{any_text, is_regression};
+use crate::token;
+use karat_json::canonical::canonical_hash;
+use karat_json::pointer_key;
+
+/// Finds cases whose hash is there, but which are neither in the file nor in its archive.
+pub(super) fn removed(file: &EvalFile, archived: Option<&BTreeSet<String>>) -> Vec<Lint> {
+    let hashes = file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
+    let (Some(hashes), Some(archived)) = (hashes, archived) else {
+        return Vec::new();
+    };
+    let present: BTreeSet<&str> = file.cases.iter().map(|case| case.id.as_str()).collect();
+    let is_gone = |id: &&String| !present.contains(id.as_str()) && !archived.contains(*id);
+    let lint = |id: &String| Lint {
+        rule: Rule::RemovedRegression,
+        case_id: id.clone(),
+        case_index: None,
+        pointer: format!("/metadata/caseHashes/{}", pointer_key(id)),
+        message: "this regression case was removed: restore it, and archive it with 'karat regress archive'".to_owned(),
+    };
+    hashes.keys().filter(is_gone).map(lint).collect()
+}
+
+impl Linter<'_, '_> {
+    pub(super) fn regression(&mut self) {
+        let hashes = self.file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
+        let written = hashes.and_then(|hashes| hashes.get(&self.case.id));
+        let raw = self.context.raw_cases.and_then(|cases| cases.get(self.place));
+        if let (Some(written), Some(raw)) = (written, raw)
+            && canonical_hash(raw) != *written
+        {
+            let message = format!(
+                "this case was edited after it was made (hash {}, 'caseHashes' says {written}): restore it, or archive \
+                 it and add a new one",
+                canonical_hash(raw)
+            );
+            self.add(Rule::EditedRegression, "", message);
+        }
+        if !is_regression(self.file, self.case) {
+            return;
+        }
+        // A file that was never sealed is left alone; a case with a history once had a hash, or should have one.
+        let has_history = self.case.created_at.is_some() || self.case.bug_ref.is_some();
+        if (hashes.is_some() || has_history) && written.is_none() {
+            let message = "'caseHashes' lacks this case, so an edit of it is not found: run 'karat regress seal'";
+            self.add(Rule::UnsealedRegression, "/id", message);
+        }
+        let id = &self.case.id;
+        if self.context.archived.is_some_and(|archived| archived.contains(id)) {
+            let message = format!(
+                "this case is in the archive too, so archiving it was interrupted or undone: run 'karat regress \
+                 archive {id}' again"
+            );
+            self.add(Rule::ArchivedRegression, "/id", message);
+        }
+        self.snapshot_tokens();
+    }
+
+    fn snapshot_tokens(&mut self) {
+        let Ok(Value::Object(expect)) = serde_json::to_value(&self.case.expect) else {
+            return;
+        };
+        for (key, value) in &expect {
+            if any_text(value, &token::holds_snapshot_token) {
+                let message = format!("'{key}' uses a snapshot token: a regression case must only hold stable values");
+                self.add(Rule::SnapshotInRegression, format!("/expect/{key}"), message);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Rules for the tools that a case expects, by its tier and difficulty.
+
+use std::collections::BTreeSet;
+
+use super::{Linter, Rule};
+use crate::case::{Difficulty, Expectation, NO_TOOL, Tier, ToolsCalledMatch};
+
+impl Linter<'_, '_> {
+    pub(super) fn routing(&mut self) {
+        let expect = &self.case.expect;
+        if expect.tools_called.is_some() && expect.tools_acceptable.is_some() {
+            let message = "use 'toolsCalled' or 'toolsAcceptable', not both";
+            self.add(Rule::BothRoutingKinds, "/expect/toolsAcceptable", message);
+        }
+        if self.file.tier == Tier::Golden {
+            self.golden();
+        }
+        match self.case.difficulty {
+            Some(Difficulty::Straightforward) => self.straightforward(),
+            Some(Difficulty::Ambiguous) => self.ambiguous(),
+            Some(Difficulty::Edge) if !asserts_absence(expect) => {
+                let message = "an edge case asserts that something does not happen ('toolsNotCalled', \
+                               'responseNotContains', or no tool called)";
+                self.add(Rule::EdgeWithoutNegative, "/expect", message);
+            }
+            _ => {}
+        }
+        let is_open = expect.tools_called_match.is_none() && expect.tool_order.is_none();
+        if self.is_draft() && is_open && expect.tools_called.as_ref().is_some_and(|tools| tools.len() > 1) {
+            let message = "without \"toolsCalledMatch\": \"anyOrder\", an agent that calls them in another order fails";
+            self.add(Rule::FixedOrder, "/expect/toolsCalled", message);
+        }
+    }
+
+    fn golden(&mut self) {
+        let expect = &self.case.expect;
+        let tool = &self.file.tool_name;
+        match expect.tools_called.as_deref() {
+            Some([only]) if self.is_own_tool(only) => {}
+            _ if self.asks_first() => {}
+            None => self.add(
+                Rule::GoldenTool,
+                "/expect",
+                format!("a golden case expects its tool to be called: \"toolsCalled\": [\"{tool}\"]"),
+            ),
+            Some(_) => self.add(
+                Rule::GoldenTool,
+                "/expect/toolsCalled",
+                format!("a golden case expects '{tool}' to be called once, and no other tool"),
+            ),
+        }
+        let fields = [
+            ("/difficulty", self.case.difficulty.is_some()),
+            ("/expect/toolsAcceptable", expect.tools_acceptable.is_some()),
+            ("/expect/toolsNotCalled", expect.tools_not_called.is_some() && !self.asks_first()),
+            ("/expect/responseMatches", expect.response_matches.is_some()),
+            ("/expect/maxTokens", expect.max_tokens.is_some()),
+        ];
+        for (pointer, _) in fields.into_iter().filter(|(_, is_present)| *is_present) {
+            let key = pointer.rsplit('/').next().unwrap_or(pointer);
+            let message = format!("'{key}' belongs in labeled cases, this file is golden");
+            self.add(Rule::LabeledFieldInGolden, pointer, message);
+        }
+    }
+
+    fn straightforward(&mut self) {
+        let expect = &self.case.expect;
+        let called: BTreeSet<&String> = expect.tools_called.iter().flatten().collect();
+        // Asking before acting is plain too.
+        if self.asks_first() || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
+            return;
+        }
+        let tool = &self.file.tool_name;
+        let pointer = if expect.tools_called.is_some() { "/expect/toolsCalled" } else { "/expect" };
+        let message = format!("a straightforward case expects '{tool}' and at least one other tool in 'toolsCalled'");
+        self.add(Rule::StraightforwardTools, pointer, message);
+    }
+
+    fn ambiguous(&mut self) {
+        let Some(sets) = self.case.expect.tools_acceptable.as_deref() else {
+            let message = "an ambiguous case names its acceptable tool sets in 'toolsAcceptable'";
+            return self.add(Rule::AmbiguousWithoutSets, "/expect", message);
+        };
+        let mut named = sets.iter().flatten().filter(|name| *name != NO_TOOL).peekable();
+        if named.peek().is_some() && !named.any(|name| self.is_own_tool(name)) {
+            let message = format!("no acceptable set names '{}', the tool of this file", self.file.tool_name);
+            self.add(Rule::AmbiguousTools, "/expect/toolsAcceptable", message);
+        }
+    }
+
+    /// Returns whether the case expects its tool not to be called yet: then nothing can prove that it was.
+    pub(super) fn asks_first(&self) -> bool {
+        let expect = &self.case.expect;
+        match expect.tools_called.as_deref() {
+            Some(called) => called.is_empty() && self.lists_all_calls(),
+            None => expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name)),
+        }
+    }
+
+    /// Returns whether `toolsCalled` lists all calls, so that no other tool may be called.
+    pub(super) fn lists_all_calls(&self) -> bool {
+        let expect = &self.case.expect;
+        let is_part = matches!(expect.tools_called_match, Some(ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes));
+        expect.tools_called.is_some() && !is_part
+    }
+}
+
+/// Returns whether an expectation says that something does not happen.
+fn asserts_absence(expect: &Expectation) -> bool {
+    let is_filled = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
+    is_filled(&expect.tools_not_called)
+        || is_filled(&expect.response_not_contains)
+        || expect.tools_called.as_ref().is_some_and(Vec::is_empty)
+        || expect.max_tool_calls == Some(0)
+        || expect.tools_acceptable.iter().flatten().any(|set| set.is_empty() || set[0] == NO_TOOL)
+}

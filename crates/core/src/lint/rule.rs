@@ -1,0 +1,187 @@
+//! The rules for cases: one set for eval files and for drafts.
+
+use karat_json::Severity;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! rules {
+    ($($variant:ident $name:literal $file:ident $draft:ident $summary:literal $example:literal)*) => {
+        /// A rule that a case can break.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Rule {
+            $(#[doc = $summary] $variant,)*
+        }
+
+        impl Rule {
+            pub const ALL: &[Rule] = &[$(Rule::$variant),*];
+
+            /// Returns the id, as findings, `silence` and the documentation write it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Rule::$variant => $name,)* }
+            }
+
+            /// Returns the severity of a finding in an eval file.
+            pub const fn severity(self) -> Severity {
+                match self { $(Rule::$variant => Severity::$file,)* }
+            }
+
+            /// Returns the severity of a finding in a draft. A draft with an error cannot be approved.
+            pub const fn draft_severity(self) -> Severity {
+                match self { $(Rule::$variant => Severity::$draft,)* }
+            }
+
+            /// Returns whether only drafts are held to the rule, not eval files.
+            pub const fn is_for_drafts_only(self) -> bool {
+                matches!(
+                    self,
+                    Rule::SimilarPrompt
+                        | Rule::FixedOrder
+                        | Rule::PersonalData
+                        | Rule::UntestedCluster
+                        | Rule::FewCases
+                        | Rule::Drafter
+                )
+            }
+
+            /// Returns what the rule asks for, in a sentence.
+            pub const fn summary(self) -> &'static str {
+                match self { $(Rule::$variant => $summary,)* }
+            }
+
+            /// Returns a part of a case that breaks the rule.
+            pub const fn example(self) -> &'static str {
+                match self { $(Rule::$variant => $example,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    Invalid "invalid" Error Error
+        "A case has only known keys, with values of the right type."
+        r#"{"expect": {"toolCalled": ["get_weather"]}}"#
+    IdForm "id-form" Warning Warning
+        "An id has the form of its tier: gs-TOOL-001, ls-TOOL-001 or rg-TOOL-001."
+        r#"{"id": "weather1"}"#
+    MessageNamesTool "message-names-tool" Warning Warning
+        "A message does not name a tool by its technical name, which would give the answer away."
+        r#"{"input": {"message": "Call get_weather for Paris."}}"#
+    SamePrompt "same-prompt" Warning Error
+        "No two cases of a tool send the same message."
+        r#"{"input": {"message": "Weather in Paris?"}} twice"#
+    SimilarPrompt "similar-prompt" Warning Warning
+        "A drafted message differs from those of the tool's other cases in more than a word or two."
+        r#"{"input": {"message": "Is it warm in Rome at noon?"}} beside "Is it warm in Oslo at noon?""#
+    BothRoutingKinds "both-routing-kinds" Error Error
+        "A case uses `toolsCalled` or `toolsAcceptable`, not both."
+        r#"{"toolsCalled": ["a"], "toolsAcceptable": [["a"], ["b"]]}"#
+    GoldenTool "golden-tool" Warning Error
+        "A golden case calls its own tool once and no other, or expects the agent to ask before it calls it."
+        r#"{"toolsCalled": ["get_weather", "send_mail"]}"#
+    LabeledFieldInGolden "labeled-field-in-golden" Warning Warning
+        "A golden case has no field that belongs in labeled cases."
+        r#"{"difficulty": "edge"}"#
+    StraightforwardTools "straightforward-tools" Warning Error
+        "A straightforward case calls its own tool together with at least one other."
+        r#"{"difficulty": "straightforward", "expect": {"toolsCalled": ["get_weather"]}}"#
+    AmbiguousWithoutSets "ambiguous-without-sets" Warning Error
+        "An ambiguous case names its acceptable sets of tools in `toolsAcceptable`."
+        r#"{"difficulty": "ambiguous", "expect": {"toolsCalled": ["get_weather"]}}"#
+    AmbiguousTools "ambiguous-tools" Warning Error
+        "An ambiguous case names its own tool in `toolsAcceptable`, unless no tool is needed."
+        r#"{"difficulty": "ambiguous", "expect": {"toolsAcceptable": [["other"], ["another"]]}}"#
+    EdgeWithoutNegative "edge-without-negative" Warning Error
+        "An edge case asserts that something does not happen."
+        r#"{"difficulty": "edge", "expect": {"responseNonEmpty": true}}"#
+    FixedOrder "fixed-order" Warning Warning
+        "A drafted case with several tools leaves their order open, unless `toolsCalledMatch` or `toolOrder` sets it."
+        r#"{"toolsCalled": ["get_weather", "send_mail"]}"#
+    FewProofValues "few-proof-values" Warning Warning
+        "A golden case has at least two `responseContains` values that prove that the tool was used."
+        r#"{"responseContains": ["18"]}"#
+    ProofEchoesPrompt "proof-echoes-prompt" Warning Warning
+        "At least one `responseContains` value is not part of the message, so that an echo does not pass."
+        r#"{"input": {"message": "Paris?"}, "expect": {"responseContains": ["Paris"]}}"#
+    LonelySynonym "lonely-synonym" Warning Error
+        "A group of `responseContainsAny` has at least two different texts."
+        r#"{"responseContainsAny": [["sunny"]]}"#
+    EmptyValue "empty-value" Warning Error
+        "No expected text is empty: an empty text is part of every response."
+        r#"{"responseContains": [""]}"#
+    VolatileValue "volatile-value" Warning Error
+        "An expected text holds no date, time, price with cents, UUID or long number, which change."
+        r#"{"responseContains": ["2026-05-01"]}"#
+    TokenInPattern "token-in-pattern" Warning Error
+        "A pattern holds no token: tokens are not resolved in `responseMatches`."
+        r#"{"responseMatches": ["^{{seed:city}}"]}"#
+    UnresolvedToken "unresolved-token" Warning Error
+        "A seed token has a value in the seed manifest."
+        r#"{"responseContains": ["{{seed:citty}}"]}"#
+    StrayToken "stray-token" Warning Warning
+        "Braces that look like a token are one: {{seed:path}} or {{snapshot:path}}, in an expected value."
+        r#"{"responseContains": ["{{ seed:city }}"]}"#
+    UnknownTool "unknown-tool" Error Error
+        "Every tool that a case names is in the registry."
+        r#"{"toolsCalled": ["get_wether"]}"#
+    ToolNotKnown "tool-not-known" Warning Warning
+        "Every tool that a case names is in the part of the registry that could be read."
+        r#"{"toolsCalled": ["get_weather"]} where a source of tools could not be read"#
+    UnknownParam "unknown-param" Warning Error
+        "A parameter in `toolParams` is one of the tool's."
+        r#"{"toolParams": [{"tool": "get_weather", "paramName": "town", "assertion": "exists"}]}"#
+    ParamValue "param-value" Warning Error
+        "An expected argument is one that the tool's schema allows."
+        r#"{"toolParams": [{"tool": "get_weather", "paramName": "units", "assertion": "equals", "value": "kelvins"}]}"#
+    IgnoredValue "ignored-value" Warning Warning
+        "`exists` and `notExists` have no `value`."
+        r#"{"toolParams": [{"tool": "t", "paramName": "p", "assertion": "exists", "value": 1}]}"#
+    EmptyStubs "empty-stubs" Warning Warning
+        "`stubs` has at least one tool: with none, every call is answered with an error."
+        r#"{"stubs": {}}"#
+    MissingStub "missing-stub" Warning Warning
+        "A case with stubs has one for each tool that it expects."
+        r#"{"stubs": {"get_forecast": {}}, "expect": {"toolsCalled": ["get_weather"]}}"#
+    ResponseInRoutingOnly "response-in-routing-only" Warning Warning
+        "A case that only routes, a model without stubs, does not judge the response."
+        r#"{"responseContains": ["18"]} without stubs, for a model"#
+    Contradiction "contradiction" Error Error
+        "Some answer can fulfil all of the expectation."
+        r#"{"toolsCalled": ["get_weather"], "toolsNotCalled": ["get_weather"]}"#
+    UnusedAssertion "unused-assertion" Warning Warning
+        "No assertion is about a tool or text that other assertions rule out."
+        r#"{"toolsCalled": ["a"], "toolParams": [{"tool": "b", "paramName": "p", "assertion": "exists"}]}"#
+    CannotFail "cannot-fail" Warning Error
+        "Some answer can fail the case."
+        r#"{"expect": {}}"#
+    SnapshotInRegression "snapshot-in-regression" Error Error
+        "A regression case holds no snapshot token: its values must not change."
+        r#"{"difficulty": "regression", "expect": {"responseContains": ["{{snapshot:price}}"]}}"#
+    EditedRegression "edited-regression" Error Error
+        "A regression case is not edited after it was made."
+        "a case whose hash differs from `metadata.caseHashes`"
+    RemovedRegression "removed-regression" Error Error
+        "A regression case is archived, not removed."
+        "an id in `metadata.caseHashes` that is neither in the file nor in its archive"
+    UnsealedRegression "unsealed-regression" Warning Warning
+        "A regression case has its hash in `metadata.caseHashes`."
+        "a case with `bugRef` in a file without its hash"
+    ArchivedRegression "archived-regression" Warning Warning
+        "A regression case is in the file or in its archive, not in both."
+        "a case that was archived and put back"
+    PersonalData "personal-data" Warning Warning
+        "A drafted message holds no e-mail address, telephone number, card number, password or key."
+        r#"{"input": {"message": "Send it to ada@example.com"}}"#
+    UntestedOverlap "untested-overlap" Error Error
+        "Each declared overlap has an ambiguous case whose `toolsAcceptable` names both tools."
+        "an overlap map with get_weather and get_forecast, and no such case"
+    UntestedCluster "untested-cluster" Warning Warning
+        "Each declared cluster has a labeled case that names all its tools in one set."
+        "a cluster of three tools, and no such case"
+    FewCases "few-cases" Warning Warning
+        "A tool has as many labeled cases of each difficulty as the formula asks for."
+        "3 edge cases where the formula asks for 6"
+    Drafter "drafter" Warning Error
+        "A draft could be made."
+        "a model that did not answer"
+}

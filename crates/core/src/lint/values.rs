@@ -1,0 +1,178 @@
+//! Rules for expected texts: proof, synonyms, tokens.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::volatile::volatile;
+use super::{Linter, Rule};
+use crate::case::{Expectation, ParamCheck, Tier};
+use crate::registry::Registry;
+use crate::token::{self, Resolved, Source, Token, looks_like_token, tokens};
+use karat_json::text::shorten;
+
+/// The `responseContains` values that a golden case needs.
+const MIN_PROOF_VALUES: usize = 2;
+
+/// A text that is compared with something, and where it stands.
+struct Expected<'e> {
+    kind: Kind,
+    pointer: String,
+    text: &'e str,
+}
+
+/// How a text is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Part of the response.
+    Contained,
+    /// One of a group, of which one is part of the response.
+    Synonym,
+    /// Not part of the response.
+    Forbidden,
+    Pattern,
+    /// Compared with an argument.
+    Argument,
+}
+
+/// Lists all expected texts, in the order of the fields.
+fn expected(expect: &Expectation) -> Vec<Expected<'_>> {
+    let mut found = Vec::new();
+    for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
+        let pointer = format!("/expect/toolParams/{index}/value");
+        let kind = if assertion.assertion == ParamCheck::Matches { Kind::Pattern } else { Kind::Argument };
+        match &assertion.value {
+            Some(Value::String(text)) => found.push(Expected { kind, pointer, text }),
+            Some(Value::Array(items)) => {
+                let texts = items.iter().enumerate().filter_map(|(place, item)| Some((place, item.as_str()?)));
+                found.extend(texts.map(|(place, text)| Expected { kind, pointer: format!("{pointer}/{place}"), text }));
+            }
+            _ => {}
+        }
+    }
+    let mut lists = vec![(Kind::Contained, "responseContains".to_owned(), expect.response_contains.as_ref())];
+    for (index, group) in expect.response_contains_any.iter().flatten().enumerate() {
+        lists.push((Kind::Synonym, format!("responseContainsAny/{index}"), Some(group)));
+    }
+    lists.push((Kind::Forbidden, "responseNotContains".to_owned(), expect.response_not_contains.as_ref()));
+    lists.push((Kind::Pattern, "responseMatches".to_owned(), expect.response_matches.as_ref()));
+    for (kind, list, texts) in lists {
+        let texts = texts.into_iter().flatten().enumerate();
+        found.extend(texts.map(|(index, text)| Expected { kind, pointer: format!("/expect/{list}/{index}"), text }));
+    }
+    found
+}
+
+impl Linter<'_, '_> {
+    pub(super) fn values(&mut self) {
+        self.proof_values();
+        self.synonyms();
+        let expect = &self.case.expect;
+        for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
+            if assertion.value.is_some() && !assertion.assertion.needs_value() {
+                let message = "'value' means nothing to this assertion";
+                self.add(Rule::IgnoredValue, format!("/expect/toolParams/{index}/value"), message);
+            }
+        }
+        for found in expected(expect) {
+            self.text(&found);
+        }
+    }
+
+    fn proof_values(&mut self) {
+        let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
+        if self.file.tier == Tier::Golden && values.len() < MIN_PROOF_VALUES && !self.asks_first() {
+            let message = format!(
+                "a golden case needs at least {MIN_PROOF_VALUES} 'responseContains' values to prove that the tool was \
+                 used, found {}",
+                values.len()
+            );
+            self.add(Rule::FewProofValues, "/expect", message);
+        }
+        let echoes = |value: &String| self.case.input.message.contains(self.resolved(value).as_str());
+        if !values.is_empty() && values.iter().all(echoes) {
+            let message =
+                "every 'responseContains' value already stands in the message, so an agent that only echoes it passes";
+            self.add(Rule::ProofEchoesPrompt, "/expect/responseContains", message);
+        }
+    }
+
+    fn synonyms(&mut self) {
+        for (index, group) in self.case.expect.response_contains_any.iter().flatten().enumerate() {
+            let distinct: BTreeSet<&str> = group.iter().map(|text| text.trim()).collect();
+            let message = match distinct.len() {
+                0 => "an empty group in 'responseContainsAny' asserts nothing: add the words, or remove it",
+                1 => "a group of one synonym in 'responseContainsAny': use 'responseContains', or add the other words",
+                _ => continue,
+            };
+            self.add(Rule::LonelySynonym, format!("/expect/responseContainsAny/{index}"), message);
+        }
+    }
+
+    fn text(&mut self, found: &Expected<'_>) {
+        let Expected { kind, pointer, text } = found;
+        if matches!(kind, Kind::Contained | Kind::Synonym) && text.is_empty() {
+            self.add(Rule::EmptyValue, pointer, "an empty text is part of every response");
+        }
+        if *kind == Kind::Pattern {
+            if pointer.starts_with("/expect/responseMatches") && token::holds_token(text) {
+                let message = "tokens are not resolved in 'responseMatches': this is matched as it stands";
+                self.add(Rule::TokenInPattern, pointer, message);
+            }
+            return;
+        }
+        for token in tokens(text) {
+            self.token(pointer, token);
+        }
+        if looks_like_token(text) {
+            let message =
+                format!("'{}' is not a token: tokens are {{{{seed:…}}}} and {{{{snapshot:…}}}}", shorten(text, 60));
+            self.add(Rule::StrayToken, pointer, message);
+        }
+        if *kind != Kind::Forbidden
+            && let Some(found) = volatile(text)
+            && !self.is_fixed(*kind, &found.text)
+        {
+            let message = format!("'{}' is {}, which changes: use a token, or expect less", found.text, found.what);
+            self.add(Rule::VolatileValue, pointer, message);
+        }
+    }
+
+    fn token(&mut self, pointer: &str, token: Token<'_>) {
+        let Some(sources) = self.context.tokens else {
+            return;
+        };
+        let shown = shorten(token.text, 80);
+        let message = if !token.is_well_formed() {
+            format!("the path of '{shown}' is malformed: paths look like 'cities[0].name'")
+        } else if token.source == Source::Snapshot || sources.lookup(token).is_some() {
+            return;
+        } else if sources.seed.is_none() {
+            format!("'{shown}' has no value: there is no seed manifest")
+        } else {
+            let near = sources.nearest_path(token);
+            let near = near.map_or_else(String::new, |path| format!(" (did you mean '{{{{seed:{path}}}}}'?)"));
+            format!("'{shown}' has no value in the seed manifest{near}")
+        };
+        self.add(Rule::UnresolvedToken, pointer, message);
+    }
+
+    /// Returns a text as it is compared, as far as that is known.
+    pub(super) fn resolved(&self, text: &str) -> String {
+        match self.context.tokens.map(|tokens| tokens.resolve(text)) {
+            Some(Resolved::Text(value)) => value,
+            _ => text.to_owned(),
+        }
+    }
+
+    /// Returns whether a value does not change after all: the message or a stub says it, or for an argument a tool's
+    /// schema does.
+    fn is_fixed(&self, kind: Kind, value: &str) -> bool {
+        let mut stubs = self.case.stubs.iter().flat_map(|stubs| stubs.values());
+        let tools = self.context.registry.map(Registry::tools).unwrap_or_default();
+        let mut schemas = tools.iter().filter(|_| kind == Kind::Argument).filter_map(|tool| tool.input_schema.get());
+        self.case.input.message.contains(value)
+            || stubs.any(|stub| stub.to_string().contains(value))
+            || schemas.any(|schema| schema.to_string().contains(value))
+    }
+}

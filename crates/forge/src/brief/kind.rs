@@ -1,0 +1,42 @@
+//! Cases that follow the same rules.
+
+use karat_core::case::Difficulty;
+
+use crate::{Purpose, Slot};
+
+/// A tier, or a difficulty of the labeled one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Golden,
+    Straightforward,
+    Ambiguous,
+    Edge,
+}
+
+impl Kind {
+    fn of(slot: &Slot) -> Self {
+        match &slot.purpose {
+            Purpose::Together { .. } => Self::Straightforward,
+            Purpose::Choice { .. } => Self::Ambiguous,
+            Purpose::Edge(_) => Self::Edge,
+            _ => Self::Golden,
+        }
+    }
+
+    /// Returns the kinds of a batch, each once; there is one as a rule.
+    pub(super) fn all_of(slots: &[&Slot]) -> Vec<Self> {
+        let mut kinds: Vec<Self> = slots.iter().map(|slot| Self::of(slot)).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    pub(super) fn difficulty(self) -> Option<Difficulty> {
+        match self {
+            Self::Golden => None,
+            Self::Straightforward => Some(Difficulty::Straightforward),
+            Self::Ambiguous => Some(Difficulty::Ambiguous),
+            Self::Edge => Some(Difficulty::Edge),
+        }
+    }
+}

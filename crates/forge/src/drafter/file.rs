@@ -1,0 +1,265 @@
+//! Drafts read from a file, written by a coding agent, another model, or a person.
+
+use std::collections::BTreeMap;
+
+use karat_core::case::{Case, Difficulty, NO_TOOL, Tier, next_ids};
+use karat_core::port::Pending;
+use karat_json::text::shorten;
+use karat_json::{parse, type_name};
+use serde_json::{Value, json};
+
+use super::{DraftError, Drafter, Request};
+use crate::identifier::is_raw;
+use crate::{Brief, Combination, Draft, DraftFinding, EdgeKind, Origin, Purpose, Slot, examine};
+
+/// The cases of a file, before they are matched to slots.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftFile {
+    /// How a person would name the file.
+    pub name: String,
+    /// The tool that the file says it is for.
+    pub tool: Option<String>,
+    cases: Vec<Value>,
+}
+
+impl DraftFile {
+    /// Reads an eval file, an object with `cases`, or a list of cases. The error is a lower-case fragment.
+    pub fn read(name: &str, text: &str) -> Result<Self, String> {
+        let value = parse(text).map_err(|error| {
+            let line = text[..error.offset.min(text.len())].matches('\n').count() + 1;
+            format!("the drafts are not JSON: {} (line {line})", error.message)
+        })?;
+        let tool = value.pointer("/metadata/toolName").and_then(Value::as_str).map(str::to_owned);
+        let cases = match value {
+            Value::Array(cases) => cases,
+            Value::Object(mut members) => match members.shift_remove("cases") {
+                Some(Value::Array(cases)) => cases,
+                Some(other) => return Err(format!("'cases' must be an array, found {}", type_name(&other))),
+                None => return Err("the drafts have no 'cases': expected {\"cases\": […]} or a list".to_owned()),
+            },
+            other => {
+                return Err(format!("expected {{\"cases\": […]}} or a list of cases, found {}", type_name(&other)));
+            }
+        };
+        if cases.is_empty() {
+            return Err("the drafts hold no case".to_owned());
+        }
+        Ok(Self { name: name.to_owned(), tool, cases })
+    }
+
+    /// Leaves out the cases that the project has already, whatever their ids; returns how many.
+    pub fn leave_out_existing(&mut self, brief: &Brief) -> usize {
+        let before = self.cases.len();
+        let is_there = |case: &Value| {
+            let read = Case::read_one(&without_nulls(case)).ok();
+            read.is_some_and(|case| {
+                brief.existing().any(|other| (&other.input, &other.expect) == (&case.input, &case.expect))
+            })
+        };
+        self.cases.retain(|case| !is_there(case));
+        before - self.cases.len()
+    }
+
+    /// Gives each case a slot: that of its id, else an open one for the same kind of case, else a new one. No case is
+    /// left out. Returns the slots of both tiers with a case.
+    pub fn match_to(self, brief: &Brief, slots: &[Slot]) -> (Vec<Slot>, FileDrafter) {
+        let mut open: Vec<&Slot> = slots.iter().collect();
+        let mut filled: BTreeMap<usize, Slot> = BTreeMap::new();
+        let place_of = |slot: &Slot| slots.iter().position(|other| other.id == slot.id).unwrap_or(slots.len());
+        let mut unmatched = Vec::new();
+        let mut cases: BTreeMap<String, Value> = BTreeMap::new();
+        for case in self.cases {
+            let id = case.get("id").and_then(Value::as_str).unwrap_or_default();
+            match open.iter().position(|slot| slot.id == id) {
+                Some(at) => {
+                    let slot = open.remove(at);
+                    // The slot is advice: what the case tests is what it says, if it says so.
+                    let purpose = Purpose::of(&case, brief).filter(|own| own.tier() == slot.purpose.tier());
+                    let says_so = slot.purpose.tier() == Tier::Golden || difficulty(&case).is_some();
+                    let purpose = purpose.filter(|own| says_so && !slot.purpose.is_tested_by(&case, own));
+                    let slot = Slot { id: slot.id.clone(), purpose: purpose.unwrap_or_else(|| slot.purpose.clone()) };
+                    cases.insert(slot.id.clone(), case);
+                    filled.insert(place_of(&slot), slot);
+                }
+                None => unmatched.push(case),
+            }
+        }
+        let mut extra = Vec::new();
+        let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+        for mut case in unmatched {
+            let purpose = Purpose::of(&case, brief).unwrap_or(Purpose::NoLeak);
+            let kind = |slot: &Slot| (slot.purpose.tier(), slot.purpose.difficulty());
+            let is_same = |slot: &&&Slot| slot.purpose.is_like(&purpose);
+            let is_near = |slot: &&&Slot| kind(slot) == (purpose.tier(), purpose.difficulty());
+            let found = open.iter().find(is_same).or_else(|| open.iter().find(is_near)).map(|slot| slot.id.clone());
+            let slot = match found {
+                Some(id) => {
+                    open.retain(|slot| slot.id != id);
+                    Slot { id, purpose }
+                }
+                None => Slot { id: free_id(brief, &purpose, slots, &extra), purpose },
+            };
+            if let Some(members) = case.as_object_mut() {
+                if let Some(Value::String(given)) = members.shift_remove("id") {
+                    renamed.insert(slot.id.clone(), given);
+                }
+                members.shift_insert(0, "id".to_owned(), json!(slot.id));
+            }
+            cases.insert(slot.id.clone(), case);
+            match place_of(&slot) {
+                place if place < slots.len() => drop(filled.insert(place, slot)),
+                _ => extra.push(slot),
+            }
+        }
+        (filled.into_values().chain(extra).collect(), FileDrafter { name: self.name, cases, renamed })
+    }
+}
+
+/// Returns an id that no case and no slot has.
+fn free_id(brief: &Brief, purpose: &Purpose, slots: &[Slot], extra: &[Slot]) -> String {
+    let prefix = purpose.tier().id_prefix().unwrap_or_default();
+    let existing = brief.existing().map(|case| case.id.as_str());
+    let taken = existing.chain(slots.iter().chain(extra).map(|slot| slot.id.as_str()));
+    next_ids(prefix, &brief.tool.name, taken).next().unwrap_or_default()
+}
+
+/// Returns the difficulty that a case gives itself.
+fn difficulty(case: &Value) -> Option<Difficulty> {
+    case.get("difficulty").and_then(Value::as_str).and_then(Difficulty::from_name)
+}
+
+impl Purpose {
+    /// Derives what a case tests from what it says; none where it is not a case at all.
+    pub(crate) fn of(case: &Value, brief: &Brief) -> Option<Self> {
+        case.as_object()?;
+        let id = case.get("id").and_then(Value::as_str).unwrap_or_default();
+        let message = case.pointer("/input/message").and_then(Value::as_str).unwrap_or_default();
+        let list = |key: &str| -> Vec<String> {
+            let texts = case.pointer(&format!("/expect/{key}")).and_then(Value::as_array).into_iter().flatten();
+            texts.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+        };
+        let sets: Option<Vec<Vec<String>>> =
+            case.pointer("/expect/toolsAcceptable").and_then(|sets| serde_json::from_value(sets.clone()).ok());
+        let difficulty = difficulty(case).or_else(|| match (&sets, list("toolsCalled").len()) {
+            (Some(_), _) => Some(Difficulty::Ambiguous),
+            (None, 2..) => Some(Difficulty::Straightforward),
+            _ => id.starts_with("ls-").then_some(Difficulty::Edge),
+        });
+        let forbidden = list("responseNotContains");
+        Some(match difficulty {
+            Some(Difficulty::Straightforward) => {
+                let mut tools = list("toolsCalled");
+                tools.dedup();
+                Self::together(tools)
+            }
+            Some(Difficulty::Ambiguous) => {
+                let sets = sets.unwrap_or_default();
+                let is_other = |name: &&String| **name != brief.tool.name && *name != NO_TOOL;
+                let mut others: Vec<String> = sets.iter().flatten().filter(is_other).cloned().collect();
+                others.sort_unstable();
+                others.dedup();
+                Self::Choice { combination: Combination::of(&sets).unwrap_or(Combination::Or), others }
+            }
+            Some(Difficulty::Edge | Difficulty::Regression) => Self::Edge(EdgeKind::OffTopic),
+            None if list("toolsNotCalled").contains(&brief.tool.name) => Self::AsksFirst,
+            None if forbidden.iter().any(|text| is_raw(text)) => Self::NoLeak,
+            None => {
+                match brief.triggers.iter().find(|phrase| message.to_lowercase().contains(&phrase.to_lowercase())) {
+                    Some(phrase) => Self::Trigger(phrase.clone()),
+                    None => Self::Plain,
+                }
+            }
+        })
+    }
+
+    /// Returns whether a case, which by itself has another purpose, tests this.
+    fn is_tested_by(&self, case: &Value, own: &Self) -> bool {
+        let message = case.pointer("/input/message").and_then(Value::as_str).unwrap_or_default().to_lowercase();
+        let forbidden = case.pointer("/expect/responseNotContains").and_then(Value::as_array).into_iter().flatten();
+        match self {
+            Self::Trigger(phrase) => message.contains(&phrase.to_lowercase()),
+            Self::NoLeak => forbidden.filter_map(Value::as_str).any(is_raw),
+            Self::Rephrasing(_) | Self::Disambiguation { .. } | Self::Plain => *own != Self::AsksFirst,
+            _ => self.is_like(own),
+        }
+    }
+
+    /// Returns whether a case of one purpose can take the slot of the other.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Trigger(left), Self::Trigger(right)) => left == right,
+            (Self::Together { count: left, .. }, Self::Together { count: right, .. }) => left == right,
+            (
+                Self::Choice { combination: left, others: first },
+                Self::Choice { combination: right, others: second },
+            ) => left == right && (first.iter().any(|tool| second.contains(tool)) || first.is_empty()),
+            // A plain message fits where other words are asked for.
+            (Self::Rephrasing(_) | Self::Disambiguation { .. }, Self::Plain) => true,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+/// Fills slots from a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileDrafter {
+    name: String,
+    /// By the ids of their slots.
+    cases: BTreeMap<String, Value>,
+    /// The ids that cases had in the file, where they have another slot.
+    renamed: BTreeMap<String, String>,
+}
+
+impl FileDrafter {
+    /// Returns the drafts of these slots, each examined beside `so_far` and the drafts before it.
+    pub fn drafts(&self, brief: &Brief, slots: &[Slot], so_far: &[Case]) -> Vec<Draft> {
+        let mut others: Vec<Case> = so_far.to_vec();
+        let mut drafts = Vec::new();
+        for slot in slots {
+            let Some(case) = self.cases.get(&slot.id) else { continue };
+            let case = without_nulls(case);
+            let mut findings = examine(brief, slot, &case, &others);
+            if let Some(given) = self.renamed.get(&slot.id) {
+                findings.push(DraftFinding::warning("/id", format!("its id in the file is '{}'", shorten(given, 80))));
+            }
+            let draft =
+                Draft { slot: slot.clone(), case: Some(case), origin: Origin::File(self.name.clone()), findings };
+            others.extend(draft.read());
+            drafts.push(draft);
+        }
+        drafts
+    }
+}
+
+impl Drafter for FileDrafter {
+    fn name(&self) -> &'static str {
+        "file"
+    }
+
+    fn can_fill(&self, slot: &Slot) -> bool {
+        self.cases.contains_key(&slot.id)
+    }
+
+    fn can_redraft(&self) -> bool {
+        false
+    }
+
+    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
+        Box::pin(std::future::ready(Ok(self.drafts(request.brief, request.slots, request.so_far))))
+    }
+}
+
+/// Removes the nulls that a model writes for keys that it has to name. Elsewhere null is a value: a stub may be null.
+fn without_nulls(case: &Value) -> Value {
+    let mut case = case.clone();
+    let strip = |value: Option<&mut Value>, is_key: fn(&str) -> bool| {
+        if let Some(members) = value.and_then(Value::as_object_mut) {
+            members.retain(|key, member| !(member.is_null() && is_key(key)));
+        }
+    };
+    strip(Some(&mut case), |_| true);
+    strip(case.get_mut("expect"), |_| true);
+    let params = case.pointer_mut("/expect/toolParams").and_then(Value::as_array_mut);
+    params.into_iter().flatten().for_each(|param| strip(Some(param), |key| matches!(key, "call" | "optional")));
+    case
+}

@@ -1,0 +1,160 @@
+//! The labeled cases of a tool, by its plan.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use karat_core::case::{Case, Difficulty, Tier};
+use karat_tools::overlap::{covers_cluster, covers_pair};
+
+use super::numbered;
+use super::related::related;
+use crate::{Brief, Combination, EdgeKind, Plan, Purpose, Slot};
+
+/// The number of tools from which a straightforward case counts as large.
+const MANY_TOOLS: usize = 4;
+/// How often the formula tests each overlap.
+const CASES_PER_OVERLAP: usize = 2;
+
+/// Returns the labeled cases that the plan lacks, by difficulty: straightforward, ambiguous, edge.
+pub fn labeled_slots(brief: &Brief, plan: &Plan) -> Vec<Slot> {
+    let related = related(brief);
+    let purposes = plan.tiers.iter().flat_map(|tier| match tier.difficulty {
+        Difficulty::Straightforward => straightforward(brief, &related, tier.cases()),
+        Difficulty::Ambiguous => ambiguous(brief, &related, tier.cases()),
+        Difficulty::Edge => edge(tier.existing, tier.cases()),
+        Difficulty::Regression => Vec::new(),
+    });
+    numbered(brief, Tier::Labeled, purposes.collect())
+}
+
+fn existing(brief: &Brief, difficulty: Difficulty) -> impl Iterator<Item = &Case> {
+    brief.labeled.iter().filter(move |case| case.difficulty == Some(difficulty))
+}
+
+/// Returns the clusters that no labeled case covers and all of whose members the registry has.
+fn open_clusters(brief: &Brief) -> VecDeque<BTreeSet<String>> {
+    let members = |cluster: &Vec<String>| cluster.iter().cloned().collect::<BTreeSet<String>>();
+    let is_known = |cluster: &BTreeSet<String>| cluster.iter().all(|name| brief.registry.tool(name).is_some());
+    let is_open = |cluster: &BTreeSet<String>| !brief.labeled.iter().any(|case| covers_cluster(case, cluster));
+    brief.clusters.iter().map(members).filter(|cluster| is_known(cluster) && is_open(cluster)).collect()
+}
+
+/// Asks for two, three and four tools in turn, as far as there are as many that belong together. Clusters come first.
+fn straightforward(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
+    let most = match brief.registry.tools().len() {
+        0 | 1 => return Vec::new(),
+        2 => 2,
+        // Any three tools can meet in a task, four only where they belong together.
+        _ => MANY_TOOLS.min(3.max(related.len() + 1)),
+    };
+    // How many cases have two, three and more tools.
+    let mut spread: BTreeMap<usize, usize> = (2..=most).map(|tools| (tools, 0)).collect();
+    for called in existing(brief, Difficulty::Straightforward).filter_map(|case| case.expect.tools_called.as_ref()) {
+        let tools = called.iter().collect::<BTreeSet<_>>().len().clamp(2, most);
+        spread.entry(tools).and_modify(|cases| *cases += 1);
+    }
+    let mut clusters = open_clusters(brief);
+    let mut purposes = Vec::with_capacity(count);
+    while purposes.len() < count {
+        let (tools, size) = if let Some(cluster) = clusters.pop_front() {
+            let others = cluster.iter().filter(|name| **name != brief.tool.name).cloned();
+            let tools: Vec<String> = [brief.tool.name.clone()].into_iter().chain(others).collect();
+            let size = tools.len();
+            (tools, size)
+        } else {
+            let size = spread.iter().min_by_key(|(_, cases)| **cases).map_or(2, |(size, _)| *size);
+            (vec![brief.tool.name.clone()], size)
+        };
+        spread.entry(size.min(most)).and_modify(|cases| *cases += 1);
+        purposes.push(Purpose::Together { tools, count: size });
+    }
+    purposes
+}
+
+/// What an ambiguous case has to name.
+enum Target {
+    Neighbour(String),
+    Cluster(Vec<String>),
+}
+
+impl Target {
+    /// Returns whether a combination can name all tools of the target: a cluster stands whole in one set.
+    fn fits(&self, combination: Combination) -> bool {
+        match self {
+            Target::Neighbour(_) => combination != Combination::Nor,
+            Target::Cluster(others) if others.len() == 1 => combination == Combination::AndOr,
+            Target::Cluster(_) => matches!(combination, Combination::AndOr | Combination::VariableDepth),
+        }
+    }
+}
+
+/// Spreads the combinations over related tools; every declared overlap and cluster comes first.
+fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
+    let others = brief.registry.tools().len().saturating_sub(1);
+    let possible: Vec<Combination> =
+        Combination::ALL.into_iter().filter(|combination| combination.is_possible_with(others)).collect();
+    let mut spread: BTreeMap<Combination, usize> = possible.iter().map(|combination| (*combination, 0)).collect();
+    for case in existing(brief, Difficulty::Ambiguous) {
+        let sets = case.expect.tools_acceptable.as_deref().unwrap_or_default();
+        if let Some(used) = Combination::of(sets).and_then(|combination| spread.get_mut(&combination)) {
+            *used += 1;
+        }
+    }
+    let mut targets = targets(brief);
+    let mut turn = 0;
+    let mut purposes = Vec::with_capacity(count);
+    while purposes.len() < count {
+        let is_urgent = targets.len() >= count - purposes.len();
+        let can =
+            |combination: &&Combination| !is_urgent || targets.front().is_none_or(|target| target.fits(**combination));
+        let least = possible.iter().filter(can).min_by_key(|combination| spread[*combination]);
+        let combination = least.copied().unwrap_or(Combination::Nor);
+        *spread.entry(combination).or_default() += 1;
+        let target = targets.iter().position(|target| target.fits(combination)).and_then(|at| targets.remove(at));
+        let others = match target {
+            Some(Target::Cluster(others)) => others,
+            Some(Target::Neighbour(name)) => companions(combination, related, Some(&name), turn),
+            None => companions(combination, related, None, turn),
+        };
+        turn += usize::from(combination != Combination::Nor);
+        purposes.push(Purpose::Choice { combination, others });
+    }
+    purposes
+}
+
+/// Returns the other tools that a combination names: one that is given, and more of the related ones in turn. Where these
+/// are too few, the drafter chooses tools that fit.
+fn companions(combination: Combination, related: &[String], first: Option<&String>, turn: usize) -> Vec<String> {
+    let wanted = match combination {
+        Combination::Or | Combination::AndOr => 1,
+        Combination::VariableDepth => 2,
+        Combination::Xor => 3,
+        Combination::Nor => 0,
+    };
+    let begin = turn % related.len().max(1);
+    let rest = related.iter().cycle().skip(begin).take(related.len()).filter(|name| Some(*name) != first);
+    first.into_iter().chain(rest).take(wanted).cloned().collect()
+}
+
+/// Returns what the ambiguous cases have to name: overlaps and clusters without a case, then overlaps with too few.
+fn targets(brief: &Brief) -> VecDeque<Target> {
+    let is_known = |name: &&str| *name != brief.tool.name && brief.registry.tool(name).is_some();
+    let neighbours = brief.overlaps.iter().map(|overlap| overlap.tool.as_str()).filter(is_known);
+    let covering = |name: &str| {
+        existing(brief, Difficulty::Ambiguous).filter(|case| covers_pair(case, &brief.tool.name, name)).count()
+    };
+    let counted: Vec<(&str, usize)> = neighbours.map(|name| (name, covering(name))).collect();
+    let round = |round: usize| {
+        let short = counted.iter().filter(move |(_, covered)| *covered < round);
+        short.map(|(name, _)| Target::Neighbour((*name).to_owned()))
+    };
+    let clusters = open_clusters(brief)
+        .into_iter()
+        .filter(|cluster| cluster.len() > 1)
+        .map(|cluster| Target::Cluster(cluster.into_iter().filter(|name| *name != brief.tool.name).collect()));
+    round(1).chain(clusters).chain((2..=CASES_PER_OVERLAP).flat_map(round)).collect()
+}
+
+/// Takes the four kinds in turn.
+fn edge(existing: usize, count: usize) -> Vec<Purpose> {
+    EdgeKind::ALL.into_iter().cycle().skip(existing % EdgeKind::ALL.len()).take(count).map(Purpose::Edge).collect()
+}

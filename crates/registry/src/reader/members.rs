@@ -1,0 +1,376 @@
+//! Members of objects, modules, classes and instances, and what calls return.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::evaluate::{ANYWHERE, Frame, Located, MAX_STEPS, Meaning};
+use super::project::{ModuleId, Project};
+use super::syntax::{Call, ClassId, Definition, Expr, FunctionId, Kind, Language, Owner, ParameterKind, Statement};
+
+/// A class, or an instance of it by the call that made it.
+#[derive(Clone)]
+pub(super) struct Receiver<'p> {
+    pub(super) module: ModuleId,
+    pub(super) class: ClassId,
+    call: Option<Located<'p>>,
+}
+
+/// Decorators that leave a function what it is.
+const PLAIN_DECORATORS: [&str; 6] = ["classmethod", "staticmethod", "property", "override", "cache", "lru_cache"];
+
+impl Project {
+    pub(super) fn member<'p>(
+        &'p self,
+        located: &Located<'p>,
+        object: &'p Expr,
+        name: &str,
+        steps: usize,
+    ) -> Meaning<'p> {
+        let unknown = || {
+            let shown = located.expr.dotted().filter(|shown| !shown.starts_with('{'));
+            let shown = shown.unwrap_or_else(|| format!("….{name}"));
+            Meaning::Unknown(self.why(located, format!("'{shown}' is known only at run time")))
+        };
+        let object = located.with(object);
+        let meaning = self.follow(&object, steps + 1);
+        if let Some(receiver) = self.receiver_of(&object, &meaning, steps + 1) {
+            return self.attribute_of(&receiver, name, steps).unwrap_or_else(unknown);
+        }
+        match meaning {
+            Meaning::Module(module) => self.exported(module, name, steps + 1).unwrap_or_else(unknown),
+            Meaning::Foreign(dotted) => Meaning::Foreign(format!("{dotted}.{name}")),
+            Meaning::Expr(found) => match (&found.expr.kind, name) {
+                (Kind::Object(_) | Kind::Without(..), _) => match self.entry(&found, name) {
+                    Some(value) => self.follow(&value, steps + 1),
+                    None => unknown(),
+                },
+                (Kind::Call(_), "shape") => {
+                    self.zod_shape(&found).map_or_else(unknown, |shape| self.follow(&shape, steps + 1))
+                }
+                // The value of an enum's member.
+                (Kind::Text(_) | Kind::Number(_), "value") => Meaning::Expr(found),
+                _ => unknown(),
+            },
+            Meaning::Unknown(why) => Meaning::Unknown(why),
+            Meaning::Class(..) | Meaning::Function(..) => unknown(),
+        }
+    }
+
+    pub(super) fn index<'p>(
+        &'p self,
+        located: &Located<'p>,
+        object: &'p Expr,
+        key: &'p Expr,
+        steps: usize,
+    ) -> Meaning<'p> {
+        let found = self.follow(&located.with(object), steps + 1);
+        let value = match (&found, &key.kind) {
+            (Meaning::Expr(found), Kind::Number(number)) => {
+                let at = number.as_u64().and_then(|at| usize::try_from(at).ok());
+                at.and_then(|at| self.items(found)?.get(at).cloned())
+            }
+            (Meaning::Expr(found), _) => self.text(&located.with(key)).ok().and_then(|key| self.entry(found, &key)),
+            // `List[str]` and the like are types.
+            (Meaning::Foreign(_), _) => return Meaning::Expr(located.clone()),
+            _ => None,
+        };
+        match value {
+            Some(value) => self.follow(&value, steps + 1),
+            None => Meaning::Unknown(self.why(located, "it is looked up at run time")),
+        }
+    }
+
+    /// Returns what `self`, `cls` or `this` is in a place: what the method is called on, else the class around it.
+    pub(super) fn receiver<'p>(&'p self, located: &Located<'p>) -> Option<Receiver<'p>> {
+        let mut frame = located.frame.as_ref();
+        while let Some(current) = frame {
+            if let Some(receiver) = &current.receiver {
+                return Some(receiver.clone());
+            }
+            frame = current.parent.as_ref();
+        }
+        let module = self.module(located.module);
+        let mut scope = Some(located.scope);
+        while let Some(id) = scope {
+            if let Owner::Class(class) = module.scopes[id].owner {
+                return Some(Receiver { module: located.module, class, call: None });
+            }
+            scope = module.scopes[id].parent;
+        }
+        None
+    }
+
+    /// Returns the class or instance that an expression is, by what it means.
+    fn receiver_of<'p>(&'p self, object: &Located<'p>, meaning: &Meaning<'p>, steps: usize) -> Option<Receiver<'p>> {
+        if matches!(&object.expr.kind, Kind::Name(name) if is_receiver(name)) {
+            return self.receiver(object);
+        }
+        match meaning {
+            Meaning::Class(module, class) => Some(Receiver { module: *module, class: *class, call: None }),
+            Meaning::Expr(found) => {
+                // A chain of calls is followed once.
+                let callee = &found.call().filter(|call| call.callee.dotted().is_some())?.callee;
+                match self.follow(&found.with(callee), steps + 1) {
+                    Meaning::Class(module, class) => Some(Receiver { module, class, call: Some(found.clone()) }),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns an attribute of a class: one that its constructor sets, its own, or one of a base class.
+    pub(crate) fn attribute<'p>(&'p self, module: ModuleId, class: ClassId, name: &str) -> Option<Meaning<'p>> {
+        self.attribute_of(&Receiver { module, class, call: None }, name, 0)
+    }
+
+    fn attribute_of<'p>(&'p self, receiver: &Receiver<'p>, name: &str, steps: usize) -> Option<Meaning<'p>> {
+        let class = (receiver.module, receiver.class);
+        self.attribute_at(receiver, class, receiver.call.as_ref(), name, steps, &mut HashSet::new())
+    }
+
+    /// Looks an attribute up in a class of a receiver's ancestors, whose constructor gets this call.
+    fn attribute_at<'p>(
+        &'p self,
+        receiver: &Receiver<'p>,
+        (module, class): (ModuleId, ClassId),
+        call: Option<&Located<'p>>,
+        name: &str,
+        steps: usize,
+        visited: &mut HashSet<(ModuleId, ClassId)>,
+    ) -> Option<Meaning<'p>> {
+        if steps > MAX_STEPS || !visited.insert((module, class)) || !self.step() {
+            return None;
+        }
+        let definition = &self.module(module).classes[class];
+        let constructor = self.constructor(module, class);
+        let frame = match constructor {
+            Some(id) => self.frame(module, id, call, Some(receiver), true),
+            None => {
+                Frame { module, function: None, arguments: Vec::new(), receiver: Some(receiver.clone()), parent: None }
+            }
+        };
+        let frame = Some(Rc::new(frame));
+        if let Some(constructor) = constructor {
+            let scope = self.module(module).functions[constructor].scope;
+            let set = self.set_in(module, scope, name);
+            if let [value] = set.as_slice() {
+                return Some(self.follow(&Located { frame, ..Located::new(module, scope, value) }, steps + 1));
+            }
+            if !set.is_empty() {
+                let several = format!("'{name}' gets several values");
+                return Some(Meaning::Unknown(self.why(&Located::new(module, scope, set[0]), several)));
+            }
+        } else if let Some((call, given)) = call.and_then(|call| Some((call, call.call()?.named(name)?))) {
+            // A data class or a model has the fields that it is made with.
+            return Some(self.follow(&call.with(given), steps + 1));
+        }
+        let inside = Located { frame: frame.clone(), ..Located::new(module, definition.scope, ANYWHERE) };
+        match self.bound(&inside, definition.scope, name, steps + 1) {
+            Some(Meaning::Function(home, function))
+                if self.module(home).functions[function].is_decorated_with("property") =>
+            {
+                return self.returned(home, function, None, Some(receiver), steps + 1);
+            }
+            Some(meaning) => return Some(meaning),
+            None => {}
+        }
+        let outside = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
+        let super_call = self.super_call(module, class).map(|call| Located { frame, ..call });
+        definition.bases.iter().find_map(|base| {
+            let Meaning::Class(home, base) = self.follow(&Located::new(module, outside, base), steps + 1) else {
+                return None;
+            };
+            let call = if constructor.is_some() { super_call.as_ref() } else { call };
+            self.attribute_at(receiver, (home, base), call, name, steps + 1, visited)
+        })
+    }
+
+    /// Returns what a class says under one of these names: an attribute, or a method that returns it without asking for
+    /// anything (`name`, `get_name`, `getName`). `call` makes an instance of the class.
+    pub(crate) fn class_field<'p>(
+        &'p self,
+        module: ModuleId,
+        class: ClassId,
+        call: Option<&Located<'p>>,
+        keys: &[&str],
+    ) -> Option<Meaning<'p>> {
+        let receiver = Receiver { module, class, call: call.cloned() };
+        let value = |name: &str| match self.attribute_of(&receiver, name, 0)? {
+            Meaning::Function(home, function) => {
+                let is_plain =
+                    self.module(home).functions[function].parameters.iter().all(|one| is_receiver(&one.name));
+                is_plain.then(|| self.returned(home, function, None, Some(&receiver), 0))?
+            }
+            Meaning::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }) => None,
+            meaning => Some(meaning),
+        };
+        keys.iter().find_map(|key| {
+            let mut letters = key.chars();
+            let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+            value(key).or_else(|| value(&format!("get_{key}"))).or_else(|| value(&format!("get{capital}")))
+        })
+    }
+
+    /// Returns the call of the base class's constructor in the call that makes an instance.
+    pub(crate) fn super_call_in<'p>(
+        &'p self,
+        module: ModuleId,
+        class: ClassId,
+        call: Option<&Located<'p>>,
+    ) -> Option<Located<'p>> {
+        let receiver = Receiver { module, class, call: call.cloned() };
+        let frame = self.frame(module, self.constructor(module, class)?, call, Some(&receiver), true);
+        Some(Located { frame: Some(Rc::new(frame)), ..self.super_call(module, class)? })
+    }
+
+    fn constructor(&self, module: ModuleId, class: ClassId) -> Option<FunctionId> {
+        let name = if self.module(module).language == Language::Python { "__init__" } else { "constructor" };
+        self.method(module, class, name).map(|(_, id)| id)
+    }
+
+    /// Returns the methods of a class by name.
+    pub(crate) fn method(&self, module: ModuleId, class: ClassId, name: &str) -> Option<(ModuleId, FunctionId)> {
+        let definition = &self.module(module).classes[class];
+        self.module(module).scopes[definition.scope].statements.iter().find_map(|statement| match statement {
+            Statement::Define { name: defined, defined: Definition::Function(id) } if defined == name => {
+                Some((module, *id))
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns the call of the base class's constructor: `super().__init__(…)`, `super(…)`.
+    pub(crate) fn super_call(&self, module: ModuleId, class: ClassId) -> Option<Located<'_>> {
+        let scope = self.module(module).functions[self.constructor(module, class)?].scope;
+        self.module(module).scopes[scope].statements.iter().find_map(|statement| {
+            let Statement::Expression(expr) = statement else { return None };
+            let Kind::Call(call) = &expr.kind else { return None };
+            let is_super = match &call.callee.kind {
+                Kind::Name(name) => name == "super",
+                Kind::Member(_, name) => name == "__init__",
+                _ => false,
+            };
+            is_super.then(|| Located::new(module, scope, expr))
+        })
+    }
+
+    /// Returns the values that a constructor sets an attribute to: `self.name = …`.
+    fn set_in(&self, module: ModuleId, scope: usize, name: &str) -> Vec<&Expr> {
+        let statements = self.module(module).scopes[scope].statements.iter();
+        let set = statements.filter_map(|statement| match statement {
+            Statement::SetMember { object, name: set, value } if set == name => {
+                matches!(&object.kind, Kind::Name(own) if is_receiver(own)).then_some(value)
+            }
+            _ => None,
+        });
+        set.collect()
+    }
+
+    /// Follows a call of a function of the project that returns one thing, and calls that return what they get.
+    pub(super) fn called<'p>(&'p self, located: &Located<'p>, call: &'p Call, steps: usize) -> Meaning<'p> {
+        let itself = || Meaning::Expr(located.clone());
+        match self.follow(&located.with(&call.callee), steps + 1) {
+            Meaning::Function(module, function) => {
+                let is_method = self.module(module).functions[function].class.is_some();
+                let receiver = match &call.callee.kind {
+                    Kind::Member(object, _) if is_method => {
+                        let object = located.with(object);
+                        self.receiver_of(&object, &self.follow(&object, steps + 1), steps + 1)
+                    }
+                    _ => None,
+                };
+                if is_method && receiver.is_none() {
+                    return itself();
+                }
+                self.returned(module, function, Some(located), receiver.as_ref(), steps).unwrap_or_else(itself)
+            }
+            Meaning::Foreign(name) => match (name.as_str(), call.arguments.as_slice()) {
+                ("Object.freeze" | "Object.seal" | "typing.cast" | "structuredClone" | "copy.deepcopy", arguments) => {
+                    match arguments.last() {
+                        Some(last) => self.follow(&located.with(last), steps + 1),
+                        None => itself(),
+                    }
+                }
+                _ => itself(),
+            },
+            _ => itself(),
+        }
+    }
+
+    /// Returns what a function or method of the project returns in a call, where that is something else than the call.
+    pub(crate) fn made_by_call<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+        // `make()`, `module.make()` and `Maker().make()`; longer chains are of libraries.
+        let callee = &located.call()?.callee;
+        let is_short = callee.dotted().is_some()
+            || matches!(&callee.kind, Kind::Member(object, _) if matches!(&object.kind, Kind::Call(call) if call.callee.dotted().is_some()));
+        if !is_short {
+            return None;
+        }
+        self.resolve(located).filter(|found| !std::ptr::eq(found.expr, located.expr))
+    }
+
+    /// Returns what a function returns in a call; none where there are several things or a decorator changes it.
+    fn returned<'p>(
+        &'p self,
+        module: ModuleId,
+        function: FunctionId,
+        call: Option<&Located<'p>>,
+        receiver: Option<&Receiver<'p>>,
+        steps: usize,
+    ) -> Option<Meaning<'p>> {
+        let definition = &self.module(module).functions[function];
+        let is_plain = |decorator: &Expr| decorator.last_name().is_some_and(|name| PLAIN_DECORATORS.contains(&name));
+        if !definition.decorators.iter().all(is_plain) {
+            return None;
+        }
+        let returns = self.module(module).returns(function);
+        let [(scope, value)] = returns.as_slice() else { return None };
+        let frame = Some(Rc::new(self.frame(module, function, call, receiver, false)));
+        Some(self.follow(&Located { module, scope: *scope, expr: value, frame }, steps + 1))
+    }
+
+    /// Binds the parameters of a function to the arguments of a call, and to their defaults.
+    fn frame<'p>(
+        &'p self,
+        module: ModuleId,
+        function: FunctionId,
+        call: Option<&Located<'p>>,
+        receiver: Option<&Receiver<'p>>,
+        is_constructor: bool,
+    ) -> Frame<'p> {
+        let definition = &self.module(module).functions[function];
+        let given = call.and_then(|located| Some((located, located.call()?)));
+        // Python passes the receiver first, except in `Base.__init__(self, …)`.
+        let passes_itself = given.is_some_and(|(_, call)| {
+            is_constructor
+                && matches!(&call.callee.kind, Kind::Member(object, _) if !matches!(object.kind, Kind::Call(_)))
+                && call.callee.last_name() == Some("__init__")
+        });
+        let has_receiver = self.module(module).language == Language::Python
+            && definition.class.is_some()
+            && !definition.is_decorated_with("staticmethod");
+        let skipped = usize::from(has_receiver && !passes_itself);
+        let mut arguments: Vec<(&'p str, Located<'p>)> = Vec::new();
+        let parameters = definition.parameters.iter().filter(|one| one.kind != ParameterKind::Rest);
+        for (number, parameter) in parameters.enumerate() {
+            let value = given.and_then(|(located, call)| {
+                let argument = call.named(&parameter.name).or_else(|| {
+                    let argument = number.checked_sub(skipped).and_then(|number| call.arguments.get(number));
+                    argument.filter(|argument| !matches!(argument.kind, Kind::Spread(_)))
+                });
+                argument.map(|argument| located.with(argument))
+            });
+            let default = || parameter.default.as_ref().map(|default| Located::new(module, definition.scope, default));
+            if let Some(value) = value.or_else(default) {
+                arguments.push((&parameter.name, value));
+            }
+        }
+        let parent = call.and_then(|call| call.frame.clone());
+        Frame { module, function: Some(function), arguments, receiver: receiver.cloned(), parent }
+    }
+}
+
+pub(super) fn is_receiver(name: &str) -> bool {
+    ["self", "cls", "this"].contains(&name)
+}

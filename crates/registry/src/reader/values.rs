@@ -1,0 +1,359 @@
+//! Texts, lists and objects that are known without running anything: literals, concatenation, simple templates, spreads.
+
+use serde_json::{Map, Value};
+
+use super::evaluate::{Located, MAX_STEPS, Meaning, Why};
+use super::project::Project;
+use super::syntax::{Arithmetic, Call, Entry, Expr, Kind, Language};
+use super::text::{clean_doc, dedent};
+
+/// Longer texts are not descriptions.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+
+impl Project {
+    /// Returns the items of a list, spreads included; none where it is not a list or a spread is not known.
+    pub(crate) fn items<'p>(&'p self, located: &Located<'p>) -> Option<Vec<Located<'p>>> {
+        let mut items = Vec::new();
+        self.add_items(located, &mut items).then_some(items)
+    }
+
+    /// Returns the items of a list that are known, whatever else is in it.
+    pub(crate) fn known_items<'p>(&'p self, located: &Located<'p>) -> Vec<Located<'p>> {
+        let mut items = Vec::new();
+        self.add_items(located, &mut items);
+        items
+    }
+
+    /// Adds the items of a list; false where there may be more.
+    fn add_items<'p>(&'p self, located: &Located<'p>, items: &mut Vec<Located<'p>>) -> bool {
+        let Some(found) = self.resolve(located) else { return false };
+        match &found.expr.kind {
+            Kind::List(written) => written.iter().fold(true, |is_whole, item| {
+                if let Kind::Spread(inner) = &item.kind {
+                    return self.add_items(&found.with(inner), items) && is_whole;
+                }
+                items.push(found.with(item));
+                is_whole
+            }),
+            Kind::Add(left, right) => {
+                let is_whole = self.add_items(&found.with(left), items);
+                self.add_items(&found.with(right), items) && is_whole
+            }
+            Kind::Call(call) => match (call.callee.last_name(), call.arguments.as_slice()) {
+                (Some("list" | "tuple" | "set" | "frozenset" | "sorted"), [only]) => {
+                    self.add_items(&found.with(only), items)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Returns the entries of an object in their order; the flag tells whether there may be more.
+    pub(crate) fn entries<'p>(&'p self, located: &Located<'p>) -> Option<Entries<'p>> {
+        let found = self.resolve(located)?;
+        let mut entries = Entries::default();
+        match &found.expr.kind {
+            Kind::Object(written) => {
+                for entry in written {
+                    match entry {
+                        Entry::Value { key, value } => match self.text(&found.with(key)) {
+                            Ok(name) => entries.set(name, key.at, found.with(value)),
+                            Err(_) => entries.is_open = true,
+                        },
+                        Entry::Spread(inner) => self.spread(&found.with(inner), &mut entries),
+                    }
+                }
+            }
+            // `{**a, **b}` as `a | b`, `dict(a=1)`, `Object.assign({}, a, b)`.
+            Kind::Or(left, right) => {
+                self.spread(&found.with(left), &mut entries);
+                self.spread(&found.with(right), &mut entries);
+            }
+            Kind::Without(inner, names) => {
+                self.spread(&found.with(inner), &mut entries);
+                entries.list.retain(|(name, ..)| !names.contains(name));
+            }
+            Kind::Call(call) => match call.callee.dotted().as_deref() {
+                Some("dict") => {
+                    call.arguments.iter().for_each(|argument| self.spread(&found.with(argument), &mut entries));
+                    for (name, value) in &call.named {
+                        entries.set(name.clone(), value.at, found.with(value));
+                    }
+                }
+                Some("Object.assign") => {
+                    call.arguments.iter().for_each(|argument| self.spread(&found.with(argument), &mut entries));
+                }
+                _ => return None,
+            },
+            _ => return None,
+        }
+        Some(entries)
+    }
+
+    fn spread<'p>(&'p self, located: &Located<'p>, entries: &mut Entries<'p>) {
+        let inner = match &located.expr.kind {
+            Kind::Spread(inner) => located.with(inner),
+            _ => located.clone(),
+        };
+        match self.entries(&inner) {
+            Some(inner) => {
+                entries.is_open |= inner.is_open;
+                for (name, at, value) in inner.list {
+                    entries.set(name, at, value);
+                }
+            }
+            None => entries.is_open = true,
+        }
+    }
+
+    /// Returns one entry of an object.
+    pub(crate) fn entry<'p>(&'p self, located: &Located<'p>, name: &str) -> Option<Located<'p>> {
+        self.entries(located)?.get(name).cloned()
+    }
+
+    /// Returns a text, or why it is not known.
+    pub(crate) fn text<'p>(&'p self, located: &Located<'p>) -> Result<String, Why> {
+        let text = self.joined(located, 0)?;
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(self.why(located, "it is too long"));
+        }
+        Ok(text)
+    }
+
+    fn joined<'p>(&'p self, located: &Located<'p>, steps: usize) -> Result<String, Why> {
+        if steps > MAX_STEPS || !self.step() {
+            return Err(self.why(located, "it is joined of too many parts"));
+        }
+        if let Some(text) = self.own_text(located) {
+            return Ok(text);
+        }
+        let found = match self.meaning(located) {
+            Meaning::Expr(found) => found,
+            Meaning::Unknown(why) => return Err(why),
+            Meaning::Foreign(name) => {
+                return Err(self.why(located, format!("'{name}' is known only at run time")));
+            }
+            Meaning::Function(..) | Meaning::Class(..) | Meaning::Module(_) => {
+                return Err(self.why(located, "it is not a text"));
+            }
+        };
+        match &found.expr.kind {
+            Kind::Text(text) => Ok(text.clone()),
+            Kind::Number(number) if steps > 0 => Ok(number.to_string()),
+            Kind::Template(parts) => self.concatenated(&found, parts.iter(), steps),
+            Kind::Add(..) | Kind::Arithmetic(..) if self.whole_number(&found, steps).is_some() => {
+                Ok(self.whole_number(&found, steps).unwrap_or_default().to_string())
+            }
+            Kind::Add(..) => {
+                // A sum of many texts is a chain to the left.
+                let mut parts = Vec::new();
+                let mut rest = found.expr;
+                while let Kind::Add(left, right) = &rest.kind {
+                    parts.push(&**right);
+                    rest = left;
+                }
+                parts.push(rest);
+                self.concatenated(&found, parts.into_iter().rev(), steps)
+            }
+            Kind::Either(left, right) => {
+                let (left, right) =
+                    (self.joined(&found.with(left), steps + 1)?, self.joined(&found.with(right), steps + 1)?);
+                if left == right { Ok(left) } else { Err(self.why(&found, "it depends on a condition")) }
+            }
+            Kind::Call(call) => self.text_call(&found, call, steps),
+            Kind::Or(..) => Err(self.why(&found, "it depends on a condition")),
+            _ => Err(self.why(&found, "it is computed at run time")),
+        }
+    }
+
+    /// Computes with whole numbers; none where something else is meant.
+    fn whole_number(&self, located: &Located<'_>, steps: usize) -> Option<i64> {
+        if steps > MAX_STEPS || !self.step() {
+            return None;
+        }
+        let found = self.resolve(located)?;
+        let number = |part: &Expr| self.whole_number(&found.with(part), steps + 1);
+        match &found.expr.kind {
+            Kind::Number(number) => number.as_i64(),
+            Kind::Add(left, right) => number(left)?.checked_add(number(right)?),
+            Kind::Arithmetic(Arithmetic::Subtract, left, right) => number(left)?.checked_sub(number(right)?),
+            Kind::Arithmetic(Arithmetic::Multiply, left, right) => number(left)?.checked_mul(number(right)?),
+            Kind::Arithmetic(Arithmetic::Divide, left, right) => {
+                let (left, right) = (number(left)?, number(right)?);
+                (right != 0 && left % right == 0).then(|| left / right)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the name or the docstring of a class or function: `cls.__name__`, `search.__doc__`.
+    fn own_text(&self, located: &Located<'_>) -> Option<String> {
+        let Kind::Member(object, member) = &located.expr.kind else { return None };
+        let is_name = member == "__name__";
+        if !is_name && member != "__doc__" {
+            return None;
+        }
+        let (name, docstring) = match self.meaning(&located.with(object)) {
+            Meaning::Class(module, id) => {
+                let class = &self.module(module).classes[id];
+                (&class.name, &class.docstring)
+            }
+            Meaning::Function(module, id) => {
+                let function = &self.module(module).functions[id];
+                (&function.name, &function.docstring)
+            }
+            _ => return None,
+        };
+        if is_name { Some(name.clone()) } else { docstring.as_ref().map(|doc| clean_doc(&doc.text)) }
+    }
+
+    fn concatenated<'p>(
+        &'p self,
+        found: &Located<'p>,
+        parts: impl Iterator<Item = &'p Expr>,
+        steps: usize,
+    ) -> Result<String, Why> {
+        let mut text = String::new();
+        for part in parts {
+            text += &self.joined(&found.with(part), steps + 1)?;
+            if text.len() > MAX_TEXT_BYTES {
+                return Err(self.why(found, "it is too long"));
+            }
+        }
+        Ok(text)
+    }
+
+    /// Evaluates the calls that only change white space or join texts.
+    fn text_call<'p>(&'p self, found: &Located<'p>, call: &'p Call, steps: usize) -> Result<String, Why> {
+        let unknown = || {
+            let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
+            self.why(found, format!("'{name}(…)' is called at run time"))
+        };
+        let first = || call.arguments.first().map(|argument| found.with(argument)).ok_or_else(unknown);
+        if let Kind::Member(object, method) = &call.callee.kind {
+            let object = found.with(object);
+            let is_plain = call.arguments.is_empty() && call.named.is_empty();
+            return match method.as_str() {
+                "strip" | "trim" if is_plain => Ok(self.joined(&object, steps + 1)?.trim().to_owned()),
+                "lstrip" | "trimStart" if is_plain => Ok(self.joined(&object, steps + 1)?.trim_start().to_owned()),
+                "rstrip" | "trimEnd" if is_plain => Ok(self.joined(&object, steps + 1)?.trim_end().to_owned()),
+                "lower" | "toLowerCase" if is_plain => Ok(self.joined(&object, steps + 1)?.to_lowercase()),
+                "upper" | "toUpperCase" if is_plain => Ok(self.joined(&object, steps + 1)?.to_uppercase()),
+                "toString" if is_plain => self.joined(&object, steps + 1),
+                "dedent" | "cleandoc" => self.white_space(method, &first()?, steps),
+                "join" => {
+                    // `", ".join(list)` in Python, `list.join(", ")` in JavaScript.
+                    let is_python = self.module(found.module).language == Language::Python;
+                    let separator = if is_python { Some(object.clone()) } else { first().ok() };
+                    let items = if is_python { first()? } else { object };
+                    let separator =
+                        separator.map_or(Ok(",".to_owned()), |separator| self.joined(&separator, steps + 1))?;
+                    let items = self.items(&items).ok_or_else(unknown)?;
+                    let mut text = String::new();
+                    for (number, item) in items.iter().enumerate() {
+                        if number > 0 {
+                            text += &separator;
+                        }
+                        text += &self.joined(item, steps + 1)?;
+                        if text.len() > MAX_TEXT_BYTES {
+                            return Err(self.why(found, "it is too long"));
+                        }
+                    }
+                    Ok(text)
+                }
+                "concat" if self.module(found.module).language == Language::JavaScript => {
+                    let mut text = self.joined(&object, steps + 1)?;
+                    for argument in &call.arguments {
+                        text += &self.joined(&found.with(argument), steps + 1)?;
+                    }
+                    Ok(text)
+                }
+                _ => Err(unknown()),
+            };
+        }
+        match call.callee.last_name() {
+            Some(name @ ("dedent" | "cleandoc" | "outdent" | "stripIndent" | "oneLine")) => {
+                self.white_space(name, &first()?, steps)
+            }
+            Some("str" | "String") => self.joined(&first()?, steps + 1),
+            _ => Err(unknown()),
+        }
+    }
+
+    fn white_space<'p>(&'p self, name: &str, text: &Located<'p>, steps: usize) -> Result<String, Why> {
+        let text = self.joined(text, steps + 1)?;
+        Ok(match name {
+            "dedent" => dedent(&text),
+            "oneLine" => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => clean_doc(&text),
+        })
+    }
+
+    pub(crate) fn boolean<'p>(&'p self, located: &Located<'p>) -> Option<bool> {
+        match &self.resolve(located)?.expr.kind {
+            Kind::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Returns a value as JSON, or none where a part of it is not known.
+    pub(crate) fn json<'p>(&'p self, located: &Located<'p>) -> Option<Value> {
+        self.json_at(located, 0)
+    }
+
+    fn json_at<'p>(&'p self, located: &Located<'p>, steps: usize) -> Option<Value> {
+        if steps > MAX_STEPS || !self.step() {
+            return None;
+        }
+        let found = self.resolve(located)?;
+        match &found.expr.kind {
+            Kind::Null => Some(Value::Null),
+            Kind::Bool(value) => Some(Value::Bool(*value)),
+            Kind::Number(number) => Some(Value::Number(number.clone())),
+            Kind::List(_) => {
+                let items = self.items(&found)?;
+                items.iter().map(|item| self.json_at(item, steps + 1)).collect::<Option<Vec<_>>>().map(Value::Array)
+            }
+            Kind::Object(_) | Kind::Or(..) => {
+                let entries = self.entries(&found)?;
+                if entries.is_open {
+                    return None;
+                }
+                let mut members = Map::new();
+                for (name, _, value) in &entries.list {
+                    members.insert(name.clone(), self.json_at(value, steps + 1)?);
+                }
+                Some(Value::Object(members))
+            }
+            _ => self.text(&found).ok().map(Value::String),
+        }
+    }
+}
+
+/// Entries of an object.
+#[derive(Default, Clone)]
+pub(crate) struct Entries<'p> {
+    /// Names, where each is written, and values.
+    pub(crate) list: Vec<(String, u32, Located<'p>)>,
+    /// There are entries whose names are not known.
+    pub(crate) is_open: bool,
+}
+
+impl<'p> Entries<'p> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Located<'p>> {
+        self.list.iter().find(|(known, ..)| known == name).map(|(.., value)| value)
+    }
+
+    /// Returns the first of these entries that is there.
+    pub(crate) fn any(&self, names: &[&str]) -> Option<&Located<'p>> {
+        names.iter().find_map(|name| self.get(name))
+    }
+
+    fn set(&mut self, name: String, at: u32, value: Located<'p>) {
+        match self.list.iter_mut().find(|(known, ..)| *known == name) {
+            Some(known) => *known = (name, at, value),
+            None => self.list.push((name, at, value)),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The first sentence says what the tool does: it begins with a verb, and not with what comes back.
+//!
+//! No list holds all verbs, so a word that nobody knows passes; only beginnings that are plainly no verb are found.
+
+use super::prose::{Prose, Word};
+use super::{ContractFinding, ContractRule, Words};
+use crate::similarity;
+use karat_core::registry::{Tool, same_name};
+
+/// Words that begin a sentence about something, not one that says what is done.
+const SUBJECTS: [&str; 26] = [
+    "a", "an", "another", "any", "each", "every", "he", "i", "it", "its", "my", "one", "our", "she", "some", "that",
+    "the", "their", "there", "these", "they", "this", "those", "we", "you", "your",
+];
+
+/// What tools are called, and words that praise them; none of them is a verb.
+const NOUNS: [&str; 57] = [
+    "adapter",
+    "analyzer",
+    "api",
+    "basic",
+    "calculator",
+    "checker",
+    "client",
+    "connector",
+    "converter",
+    "crawler",
+    "dummy",
+    "endpoint",
+    "explorer",
+    "fetcher",
+    "finder",
+    "formatter",
+    "function",
+    "generator",
+    "generic",
+    "getter",
+    "handler",
+    "handy",
+    "helper",
+    "helpers",
+    "helpful",
+    "information",
+    "loader",
+    "manager",
+    "method",
+    "module",
+    "parser",
+    "planner",
+    "plugin",
+    "powerful",
+    "provider",
+    "reader",
+    "retriever",
+    "scheduler",
+    "scraper",
+    "searcher",
+    "server",
+    "service",
+    "simple",
+    "solver",
+    "tool",
+    "toolkit",
+    "tools",
+    "tracker",
+    "translator",
+    "useful",
+    "utilities",
+    "utility",
+    "validator",
+    "viewer",
+    "widget",
+    "wrapper",
+    "writer",
+];
+
+/// Endings of nouns, which count only before a word of [`AFTER_NOUNS`].
+const NOUN_ENDINGS: [&str; 9] = ["tion", "tions", "sion", "sions", "ment", "ments", "ness", "ity", "ities"];
+
+/// Verbs that look like nouns by their ending.
+const VERBS_LIKE_NOUNS: [&str; 24] = [
+    "augment",
+    "auction",
+    "caution",
+    "comment",
+    "commission",
+    "complement",
+    "condition",
+    "decommission",
+    "document",
+    "experiment",
+    "implement",
+    "increment",
+    "instrument",
+    "mention",
+    "partition",
+    "petition",
+    "position",
+    "provision",
+    "question",
+    "reposition",
+    "requisition",
+    "section",
+    "supplement",
+    "transition",
+];
+
+/// What stands behind a noun, and seldom behind a verb that takes an object.
+const AFTER_NOUNS: [&str; 4] = ["about", "for", "of", "which"];
+
+/// Verbs that are followed by "of".
+const VERBS_WITH_OF: [&str; 4] = ["approve", "dispose", "inform", "think"];
+
+/// What a tool is called at the end of a sentence that has no verb: "Web search tool."
+const TOOL_WORDS: [&str; 7] = ["api", "endpoint", "function", "helper", "tool", "utility", "wrapper"];
+
+/// What may stand behind such a word.
+const AFTER_TOOL_WORDS: [&str; 4] = ["for", "that", "to", "which"];
+
+/// Words that only stand in a phrase with a verb before them: "Run the tool".
+const OBJECT_MARKS: [&str; 14] =
+    ["a", "all", "an", "and", "by", "from", "in", "it", "of", "on", "or", "the", "this", "with"];
+
+/// Verbs that are also nouns, with which a short phrase can begin: "Delete tool."
+const SHORT_VERBS: [&str; 32] = [
+    "add", "approve", "call", "cancel", "change", "check", "create", "delete", "describe", "disable", "edit", "enable",
+    "execute", "find", "get", "install", "invoke", "list", "load", "make", "open", "read", "register", "remove", "run",
+    "search", "send", "set", "show", "start", "stop", "update",
+];
+
+pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
+    let sentence = behind_labels(prose.first_sentence(), tool, prose.text);
+    let first = sentence.first()?;
+    // "Recursively search …": a verb follows.
+    let head = if first.is_adverb() { &sentence[1.min(sentence.len())..] } else { sentence };
+    if let Some(words) = return_words(head, tool) {
+        let message = format!("the first sentence is about what comes back ('{}'), not about what is done", {
+            &prose.text[words.clone()]
+        });
+        let suggestion = "begin with what the tool does, as in 'Looks up …', 'Calculates …', 'Fetches …'".to_owned();
+        return Some(Words::at(prose, words).finding(ContractRule::DescriptionReturns, tool, message, suggestion));
+    }
+    let words = words_without_action(head)?;
+    let quoted = &prose.text[words.clone()];
+    let message = format!("the first sentence does not begin with what the tool does, but with '{quoted}'");
+    let suggestion = "begin with a verb, as in 'Fetches …', 'Creates …', 'Searches …'".to_owned();
+    Some(Words::at(prose, words).finding(ContractRule::DescriptionAction, tool, message, suggestion))
+}
+
+/// Leaves out what stands before the sentence itself: a `[tag]`, a `Label:`, the tool's own name.
+fn behind_labels<'w>(mut sentence: &'w [Word], tool: &Tool, text: &str) -> &'w [Word] {
+    while let [first, rest @ ..] = sentence {
+        let behind = text[first.span.end..].trim_start_matches(['*', '`', '"']);
+        let is_name = same_name(&first.text, &tool.name.to_lowercase());
+        let ends = behind.starts_with([':', ']', ')']) || is_name && behind.trim_start().starts_with(['-', '–', '—']);
+        let is_noun = NOUNS.contains(&first.text.as_str()) || SUBJECTS.contains(&first.text.as_str());
+        if rest.is_empty() || !ends || is_noun {
+            break;
+        }
+        sentence = rest;
+    }
+    sentence
+}
+
+/// Returns the words that tell of the return value.
+fn return_words(sentence: &[Word], tool: &Tool) -> Option<std::ops::Range<usize>> {
+    let [first, rest @ ..] = sentence else {
+        return None;
+    };
+    let second = rest.first();
+    // A tool that returns parcels does just that.
+    let own_words = similarity::words(&tool.name);
+    let is_own = |word: &str| own_words.contains(word) || tool.name.to_lowercase().contains(word);
+    match first.text.as_str() {
+        "returns" | "return" | "returning" if !is_own("return") => Some(through(first, second)),
+        "outputs" | "output" if !is_own("output") => Some(through(first, second)),
+        "yields" | "yield" if !is_own("yield") => Some(through(first, second)),
+        "gives" | "give" | "hands" | "passes" if second.is_some_and(|word| word.text == "back") => {
+            Some(through(first, second))
+        }
+        "responds" | "answers" if second.is_some_and(|word| word.text == "with") => Some(through(first, second)),
+        _ => None,
+    }
+}
+
+fn through(first: &Word, last: Option<&Word>) -> std::ops::Range<usize> {
+    first.span.start..last.unwrap_or(first).span.end
+}
+
+/// Returns the beginning of a sentence that plainly does not say what is done.
+fn words_without_action(sentence: &[Word]) -> Option<std::ops::Range<usize>> {
+    let [first, rest @ ..] = sentence else {
+        return None;
+    };
+    let word = first.text.as_str();
+    let second = rest.first();
+    let next = second.map_or("", |word| word.text.as_str());
+    let is_noun_by_ending = NOUN_ENDINGS.iter().any(|ending| word.ends_with(ending) && word.len() > ending.len() + 2)
+        && !VERBS_LIKE_NOUNS.contains(&word)
+        && AFTER_NOUNS.contains(&next);
+    let is_noun_by_of = next == "of" && !VERBS_WITH_OF.iter().any(|verb| word.starts_with(verb));
+    let is_condition = matches!(word, "when" | "whenever" | "if") || word == "use" && matches!(next, "when" | "if");
+    if is_condition || is_noun_by_ending || is_noun_by_of {
+        return Some(through(first, second));
+    }
+    if SUBJECTS.contains(&word) || NOUNS.contains(&word) {
+        return Some(through(first, second));
+    }
+    phrase_of_a_tool(sentence)
+}
+
+/// Finds a few words that only name the tool: "Web search tool for news".
+fn phrase_of_a_tool(sentence: &[Word]) -> Option<std::ops::Range<usize>> {
+    const LONGEST: usize = 6;
+    let last = sentence.iter().take(LONGEST).position(|word| TOOL_WORDS.contains(&word.text.as_str()))?;
+    let is_end = sentence.get(last + 1).is_none_or(|word| AFTER_TOOL_WORDS.contains(&word.text.as_str()));
+    let has_verb = sentence[..last].iter().any(|word| OBJECT_MARKS.contains(&word.text.as_str()))
+        || sentence.first().is_some_and(|word| {
+            SHORT_VERBS.iter().any(|verb| word.text.strip_prefix(verb).is_some_and(|end| end.len() <= 2))
+        });
+    (is_end && !has_verb).then(|| through(&sentence[0], Some(&sentence[last])))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[test]
+    fn lists_of_words_are_in_order() {
+        assert!(SUBJECTS.is_sorted() && NOUNS.is_sorted() && OBJECT_MARKS.is_sorted() && SHORT_VERBS.is_sorted());
+    }
+
+    fn found(name: &str, description: &str) -> Option<(ContractRule, String)> {
+        let tool = Tool { name: name.to_owned(), ..Tool::default() };
+        check(&tool, &Prose::of(description)).map(|finding| (finding.rule, finding.words.unwrap_or_default()))
+    }
+
+    #[rstest]
+    #[case("Fetches the weather.")]
+    #[case("Fetch the weather.")]
+    #[case("Fetching weather.")]
+    #[case("Recursively search for files.")]
+    #[case("Zaps a frobnicator.")]
+    #[case("Apply a manifest to the cluster.")]
+    #[case("Reapply a manifest to the cluster.")]
+    #[case("[DEPRECATED] Reads a file.")]
+    #[case("get_weather: Fetches the weather.")]
+    #[case("`get-weather` - Fetches the weather.")]
+    #[case("**Fetches** the weather.")]
+    #[case("List all tools.")]
+    #[case("Delete tool.")]
+    #[case("Calls the API.")]
+    #[case("Run an external tool.")]
+    #[case("Transition to another state.")]
+    #[case("Position for a new job is opened.")]
+    #[case("Use this function to search the web.")]
+    #[case("Provides the score of a match.")]
+    #[case("Thinks of a number.")]
+    #[case("Outputs of a run are compared.")]
+    fn an_action_passes(#[case] description: &str) {
+        let found = found("get_weather", description);
+        let expected =
+            description.starts_with("Outputs").then(|| (ContractRule::DescriptionReturns, "Outputs of".to_owned()));
+        assert_eq!(found, expected);
+    }
+
+    #[rstest]
+    #[case("A tool for weather.", "A tool")]
+    #[case("This tool fetches the weather.", "This tool")]
+    #[case("Tool that fetches the weather.", "Tool that")]
+    #[case("Helper.", "Helper")]
+    #[case("Function to calculate a sum.", "Function to")]
+    #[case("The weather of a city.", "The weather")]
+    #[case("Dummy web search tool.", "Dummy web")]
+    #[case("Web search tool for news.", "Web search tool")]
+    #[case("List of airports.", "List of")]
+    #[case("Calculation of areas.", "Calculation of")]
+    #[case("Use when the user asks for weather.", "Use when")]
+    #[case("When the user asks for weather.", "When the")]
+    #[case("Weather API", "Weather API")]
+    #[case("Currency converter.", "")]
+    fn no_action_is_found(#[case] description: &str, #[case] words: &str) {
+        let expected = (!words.is_empty()).then(|| (ContractRule::DescriptionAction, words.to_owned()));
+        assert_eq!(found("get_weather", description), expected);
+    }
+
+    #[rstest]
+    #[case("get_sum", "Returns the sum of two numbers.", Some("Returns the"))]
+    #[case("get_sum", "Gives back JSON.", Some("Gives back"))]
+    #[case("get_sum", "Outputs a table.", Some("Outputs a"))]
+    #[case("get_sum", "Gives a bonus to the player.", None)]
+    #[case("return_delivered_order_items", "Return some items of a delivered order.", None)]
+    #[case("get_sum", "Calculates a sum. Returns a number.", None)]
+    fn what_comes_back_is_no_action(#[case] name: &str, #[case] description: &str, #[case] words: Option<&str>) {
+        let expected = words.map(|words| (ContractRule::DescriptionReturns, words.to_owned()));
+        assert_eq!(found(name, description), expected);
+    }
+}

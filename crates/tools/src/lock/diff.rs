@@ -1,0 +1,249 @@
+//! What changed between two locks. Nothing is concluded from what is unknown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{LockedField, LockedTool, ToolsLock};
+use karat_core::staleness::major;
+
+/// What changed, each list in the order of the names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LockDiff {
+    /// How many tools there were.
+    pub tools_before: usize,
+    /// How many tools there are.
+    pub tools_now: usize,
+    pub changed: Vec<ToolChange>,
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    /// Tools that are gone while another has their description and schema: neither in `added` nor in `removed`.
+    pub renamed: Vec<Renamed>,
+    /// What may have changed or not.
+    pub not_comparable: Vec<NotComparable>,
+}
+
+/// A tool that is there before and now, and differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolChange {
+    pub tool: String,
+    pub fields: Vec<FieldChange>,
+}
+
+/// A hash or a version before and now; null where there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldChange {
+    pub field: LockedField,
+    pub before: Option<String>,
+    pub now: Option<String>,
+    /// The version's first number is another one.
+    pub major: bool,
+}
+
+/// A tool that probably has another name now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Renamed {
+    pub before: String,
+    pub now: String,
+}
+
+/// A tool of which something is unknown on one side at least.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotComparable {
+    pub tool: String,
+    /// What cannot be compared; nothing where it is not known whether the tool is there at all.
+    pub fields: Vec<LockedField>,
+}
+
+impl LockDiff {
+    /// Compares two locks; `is_whole` says that the tools of now are all there are.
+    pub fn of(before: &ToolsLock, now: &ToolsLock, is_whole: bool) -> Self {
+        let mut diff = Self { tools_before: before.tools.len(), tools_now: now.tools.len(), ..Self::default() };
+        for (name, old) in &before.tools {
+            match now.tools.get(name) {
+                Some(new) => diff.compare(name, old, new),
+                None => diff.removed.push(name.clone()),
+            }
+        }
+        diff.added.extend(now.tools.keys().filter(|name| !before.tools.contains_key(*name)).cloned());
+        diff.find_renamed(before, now);
+        if !is_whole {
+            let hidden = std::mem::take(&mut diff.removed);
+            diff.not_comparable.extend(hidden.into_iter().map(|tool| NotComparable { tool, fields: Vec::new() }));
+            diff.not_comparable.sort_by(|left, right| left.tool.cmp(&right.tool));
+        }
+        diff
+    }
+
+    /// Tells whether nothing is known to have changed.
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.added.is_empty() && self.removed.is_empty() && self.renamed.is_empty()
+    }
+
+    /// Tells whether labeled cases may name too few tools: the registry grew by more than a half.
+    pub fn has_grown(&self) -> bool {
+        self.tools_now.saturating_mul(2) > self.tools_before.saturating_mul(3)
+    }
+
+    fn compare(&mut self, name: &str, old: &LockedTool, new: &LockedTool) {
+        let (known, unknown): (Vec<LockedField>, Vec<LockedField>) =
+            LockedField::ALL.into_iter().partition(|field| old.knows(*field) && new.knows(*field));
+        let differing = known.into_iter().filter(|field| old.value(*field) != new.value(*field));
+        let fields: Vec<FieldChange> =
+            differing.map(|field| FieldChange::of(field, old.value(field), new.value(field))).collect();
+        if !fields.is_empty() {
+            self.changed.push(ToolChange { tool: name.to_owned(), fields });
+        }
+        if !unknown.is_empty() {
+            self.not_comparable.push(NotComparable { tool: name.to_owned(), fields: unknown });
+        }
+    }
+
+    /// Moves what is gone here and new there, but else the same, to `renamed`; equals are taken in order.
+    fn find_renamed(&mut self, before: &ToolsLock, now: &ToolsLock) {
+        let mut candidates: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+        for name in self.added.iter().rev() {
+            if let Some(contents) = now.tools.get(name).and_then(contents) {
+                candidates.entry(contents).or_default().push(name.clone());
+            }
+        }
+        for name in &self.removed {
+            let contents = before.tools.get(name).and_then(contents);
+            if let Some(now) = contents.and_then(|contents| candidates.get_mut(&contents)?.pop()) {
+                self.renamed.push(Renamed { before: name.clone(), now });
+            }
+        }
+        let moved: (BTreeSet<&String>, BTreeSet<&String>) =
+            self.renamed.iter().map(|pair| (&pair.before, &pair.now)).unzip();
+        self.removed.retain(|name| !moved.0.contains(name));
+        self.added.retain(|name| !moved.1.contains(name));
+    }
+}
+
+impl FieldChange {
+    fn of(field: LockedField, before: Option<&String>, now: Option<&String>) -> Self {
+        let majors = before.zip(now).filter(|_| field == LockedField::Version);
+        let majors = majors.and_then(|(before, now)| Some((major(before)?, major(now)?)));
+        Self {
+            field,
+            before: before.cloned(),
+            now: now.cloned(),
+            major: majors.is_some_and(|(before, now)| before != now),
+        }
+    }
+}
+
+/// Returns what a tool is known by under another name: without a description too many are alike.
+fn contents(tool: &LockedTool) -> Option<(String, String)> {
+    let known = tool.knows(LockedField::Description) && tool.knows(LockedField::InputSchema);
+    let hashes = (tool.description_hash.clone()?, tool.schema_hash.clone().unwrap_or_default());
+    known.then_some(hashes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{LOCK_VERSION, strategy};
+    use super::*;
+
+    fn lock(tools: &[(&str, Option<&str>, &str)]) -> ToolsLock {
+        let tools = tools.iter().map(|(name, hash, version)| {
+            let tool = LockedTool {
+                description_hash: hash.map(str::to_owned),
+                version: Some((*version).to_owned()),
+                unknown: if hash.is_none() { vec![LockedField::Description] } else { Vec::new() },
+                ..LockedTool::default()
+            };
+            ((*name).to_owned(), tool)
+        });
+        ToolsLock { schema: None, lock_version: LOCK_VERSION, tools: tools.collect() }
+    }
+
+    #[test]
+    fn each_change_has_its_list() {
+        let before = lock(&[
+            ("changed", Some("a"), "1.0.0"),
+            ("gone", Some("b"), "1"),
+            ("old_name", Some("c"), "1"),
+            ("same", Some("d"), "1"),
+            ("was_unknown", None, "1.0.0"),
+        ]);
+        let now = lock(&[
+            ("changed", Some("A"), "2.0.0"),
+            ("new", Some("e"), "1"),
+            ("new_name", Some("c"), "2"),
+            ("same", Some("d"), "1"),
+            ("was_unknown", Some("f"), "1.0.1"),
+        ]);
+        let diff = LockDiff::of(&before, &now, true);
+        assert_eq!(diff.added, ["new"]);
+        assert_eq!(diff.removed, ["gone"]);
+        assert_eq!(diff.renamed, [Renamed { before: "old_name".to_owned(), now: "new_name".to_owned() }]);
+        let changed: Vec<String> = diff
+            .changed
+            .iter()
+            .flat_map(|change| change.fields.iter().map(move |field| (change, field)))
+            .map(|(change, field)| format!("{} {} {}", change.tool, field.field.key(), field.major))
+            .collect();
+        assert_eq!(changed, ["changed description false", "changed version true", "was_unknown version false"]);
+        let unknown = NotComparable { tool: "was_unknown".to_owned(), fields: vec![LockedField::Description] };
+        assert_eq!(diff.not_comparable, [unknown]);
+    }
+
+    #[test]
+    fn where_the_registry_has_gaps_nothing_is_said_to_be_gone() {
+        let before = lock(&[("a", Some("a"), "1"), ("b", Some("b"), "1"), ("c", None, "1")]);
+        let diff = LockDiff::of(&before, &lock(&[("b", None, "1"), ("c", None, "1")]), false);
+        assert!(diff.is_empty());
+        let names: Vec<&str> = diff.not_comparable.iter().map(|tool| tool.tool.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert_eq!(diff.not_comparable[0].fields, []);
+        let mut now = lock(&[("b", None, "2"), ("c", None, "1")]);
+        assert_eq!(now.keep_hidden(&before, &diff), 2);
+        assert_eq!(now, lock(&[("a", Some("a"), "1"), ("b", Some("b"), "2"), ("c", None, "1")]));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_changed_between_equals(lock in strategy::lock()) {
+            prop_assert!(LockDiff::of(&lock, &lock, true).is_empty());
+        }
+
+        #[test]
+        fn there_and_back_mirror_each_other(left in strategy::lock(), right in strategy::lock()) {
+            let (there, back) = (LockDiff::of(&left, &right, true), LockDiff::of(&right, &left, true));
+            prop_assert_eq!(&there.added, &back.removed);
+            prop_assert_eq!(&there.removed, &back.added);
+            prop_assert_eq!(there.renamed.len(), back.renamed.len());
+            for pair in &there.renamed {
+                let mirrored = Renamed { before: pair.now.clone(), now: pair.before.clone() };
+                prop_assert!(back.renamed.contains(&mirrored));
+            }
+            prop_assert_eq!(&there.not_comparable, &back.not_comparable);
+            prop_assert_eq!(there.changed.len(), back.changed.len());
+            for (one, other) in there.changed.iter().zip(&back.changed) {
+                let mirrored: Vec<_> = other
+                    .fields
+                    .iter()
+                    .map(|field| FieldChange { before: field.now.clone(), now: field.before.clone(), ..field.clone() })
+                    .collect();
+                prop_assert_eq!((&one.tool, &one.fields), (&other.tool, &mirrored));
+            }
+        }
+
+        #[test]
+        fn every_tool_is_accounted_for(left in strategy::lock(), right in strategy::lock()) {
+            let diff = LockDiff::of(&left, &right, true);
+            let kept = left.tools.keys().filter(|name| right.tools.contains_key(*name)).count();
+            prop_assert_eq!(left.tools.len(), kept + diff.removed.len() + diff.renamed.len());
+            prop_assert_eq!(right.tools.len(), kept + diff.added.len() + diff.renamed.len());
+        }
+    }
+}

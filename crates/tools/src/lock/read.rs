@@ -1,0 +1,139 @@
+//! Reads a tool lock, strictly.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{LOCK_VERSION, LockedField, LockedTool, ToolsLock};
+use karat_json::{
+    Finding, ObjectReader, Path, Problems, parse, read_array, read_positive_count, read_string, read_word, type_name,
+};
+
+/// How long a hash is.
+const HASH_DIGITS: usize = 12;
+
+impl ToolsLock {
+    /// Reads a lock; all that is wrong with it is found at once.
+    pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
+        let text = Finding::text_of(bytes)?;
+        let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
+        let mut problems = Problems::default();
+        let lock = read_lock(&value, &Path::Root, &mut problems);
+        match lock.filter(|_| problems.is_empty()) {
+            Some(lock) => Ok(lock),
+            None => Err(Finding::locate_all(text, problems.into_list())),
+        }
+    }
+}
+
+fn read_lock(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ToolsLock> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let lock_version = object.required("lockVersion", path, problems, read_positive_count);
+    if let Some(version) = lock_version.filter(|version| *version > LOCK_VERSION) {
+        // What else a newer file holds is none of our business.
+        problems.at(
+            &path.key("lockVersion"),
+            format!(
+                "'lockVersion' is {version}, and this karat knows {LOCK_VERSION} only: a newer karat wrote the file"
+            ),
+        );
+        return None;
+    }
+    let schema = object.nullable("$schema", path, problems, read_string);
+    let tools = object.required("tools", path, problems, read_tools);
+    object.close(path, problems);
+    Some(ToolsLock { schema, lock_version: lock_version?, tools: tools? })
+}
+
+fn read_tools(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, LockedTool>> {
+    let Value::Object(map) = value else {
+        problems.at(path, format!("{} must be an object, found {}", path.name(), type_name(value)));
+        return None;
+    };
+    // Every tool is read, so that every tool's problems are found.
+    let tools: Vec<Option<(String, LockedTool)>> =
+        map.iter().map(|(name, tool)| Some((name.clone(), read_tool(tool, &path.key(name), problems)?))).collect();
+    tools.into_iter().collect()
+}
+
+fn read_tool(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<LockedTool> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let description_hash = object.required("descriptionHash", path, problems, or_null(read_hash));
+    let schema_hash = object.required("schemaHash", path, problems, or_null(read_hash));
+    let version = object.required("version", path, problems, or_null(read_string));
+    let unknown = object
+        .optional("unknown", path, problems, |value, path, problems| read_array(value, path, problems, read_field));
+    object.close(path, problems);
+    let mut unknown = unknown.unwrap_or_default();
+    unknown.sort_unstable();
+    unknown.dedup();
+    Some(LockedTool { description_hash: description_hash?, schema_hash: schema_hash?, version: version?, unknown })
+}
+
+/// Reads a member that must be there, but may say that there is nothing.
+fn or_null<T>(
+    read: impl Fn(&Value, &Path<'_>, &mut Problems) -> Option<T>,
+) -> impl Fn(&Value, &Path<'_>, &mut Problems) -> Option<Option<T>> {
+    move |value, path, problems| if value.is_null() { Some(None) } else { read(value, path, problems).map(Some) }
+}
+
+fn read_hash(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let hash = read_string(value, path, problems)?;
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if hash.len() == HASH_DIGITS && hash.bytes().all(is_digit) {
+        return Some(hash);
+    }
+    problems.at(path, format!("{} must be {HASH_DIGITS} digits of 0-9 and a-f, or null", path.name()));
+    None
+}
+
+fn read_field(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<LockedField> {
+    read_word(value, path, problems, &LockedField::ALL.map(LockedField::key), LockedField::from_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::super::strategy;
+    use super::*;
+
+    #[rstest]
+    #[case("{", "EOF while parsing an object")]
+    #[case("[]", "the file must be an object, found an array")]
+    #[case("{}", "'lockVersion' is missing|'tools' is missing")]
+    #[case(r#"{"lockVersion": 0, "tools": {}}"#, "'lockVersion' must be a whole number from 1, found 0")]
+    #[case(r#"{"lockVersion": 1, "tools": []}"#, "'tools' must be an object, found an array")]
+    #[case(r#"{"lockVersion": 1, "tools": {}, "tool": {}}"#, "unknown key 'tool'")]
+    #[case(
+        r#"{"lockVersion": 2, "gaps": 1}"#,
+        "'lockVersion' is 2, and this karat knows 1 only: a newer karat wrote the file"
+    )]
+    #[case(
+        r#"{"lockVersion": 1, "tools": {"a": {"descriptionHash": "x", "version": null}}}"#,
+        "'schemaHash' is missing|'descriptionHash' must be 12 digits of 0-9 and a-f, or null"
+    )]
+    #[case(
+        r#"{"lockVersion": 1, "tools": {"a": {"descriptionHash": null, "schemaHash": null, "version": null, "unknown": ["name"]}}}"#,
+        "'unknown'[0] cannot be 'name'"
+    )]
+    fn what_is_wrong_is_said(#[case] text: &str, #[case] messages: &str) {
+        let findings = ToolsLock::read(text.as_bytes()).expect_err("invalid");
+        let found: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(found.join("|"), messages);
+    }
+
+    #[test]
+    fn what_is_no_text_is_no_lock() {
+        assert_eq!(ToolsLock::read(&[0xff]).expect_err("invalid")[0].message, "the file is not UTF-8");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(lock in strategy::lock()) {
+            let text = lock.text().expect("JSON");
+            prop_assert_eq!(ToolsLock::read(text.as_bytes()), Ok(lock));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Proposes neighbours: tools whose words are alike, that name each other, or that were called for each other.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::OverlapMap;
+use crate::confusion::Confusion;
+use crate::similarity::Likeness;
+use karat_core::registry::{Registry, Tool};
+
+/// From here on two tools are proposed for their words alone.
+pub const USUALLY_ALIKE: f64 = 0.3;
+
+/// Two tools that may be neighbours, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suggestion {
+    /// In the order of the registry.
+    pub tools: (String, String),
+    /// How alike their names and descriptions are, from 0 to 1.
+    pub score: f64,
+    /// The words that make them alike, the weightiest first.
+    pub shared_words: Vec<String>,
+    /// Those of the two whose description names the other.
+    pub named_by: Vec<String>,
+    /// How often the second was called where the first was expected, and the other way round.
+    pub confused: (u64, u64),
+}
+
+/// What is proposed, the most urgent first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Suggestions {
+    pub list: Vec<Suggestion>,
+    /// How many pairs would be proposed if they were not declared.
+    pub declared: usize,
+    /// Tools of which no description is known, so that their names are all that is compared.
+    pub without_description: Vec<String>,
+}
+
+/// Proposes overlaps: pairs that were measured to be confused, the most often first; then by how alike they are.
+///
+/// Compared is a tool's name with its description, see [`crate::similarity`]. A pair whose descriptions name each other,
+/// or that was confused, is proposed however unlike it is.
+pub fn suggest(
+    registry: &Registry,
+    map: Option<&OverlapMap>,
+    confusion: Option<&Confusion>,
+    at_least: f64,
+) -> Suggestions {
+    let tools = registry.tools();
+    let texts: Vec<String> = tools.iter().map(text_of).collect();
+    let likeness = Likeness::of(texts.iter().map(String::as_str));
+    let places: HashMap<&str, usize> =
+        tools.iter().enumerate().map(|(place, tool)| (tool.name.as_str(), place)).collect();
+    let mut named: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
+    for (by, tool) in tools.iter().enumerate() {
+        for name in names_in(tool.description.as_deref().unwrap_or_default()) {
+            if let Some(&place) = places.get(name).filter(|place| **place != by) {
+                named.entry((by.min(place), by.max(place))).or_default().insert(by);
+            }
+        }
+    }
+    let mut confused: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
+    for (expected, called, count) in confusion.iter().flat_map(|confusion| confusion.worst()) {
+        if let (Some(&expected), Some(&called)) = (places.get(expected), places.get(called)) {
+            let counts = confused.entry((expected.min(called), expected.max(called))).or_default();
+            *(if expected < called { &mut counts.0 } else { &mut counts.1 }) += count;
+        }
+    }
+    let mut pairs = likeness.pairs(at_least);
+    let alike: BTreeSet<(usize, usize)> = pairs.iter().map(|pair| pair.places).collect();
+    let others: BTreeSet<(usize, usize)> = named.keys().chain(confused.keys()).copied().collect();
+    pairs.extend(others.difference(&alike).map(|&(left, right)| likeness.between(left, right)));
+    let mut suggestions = Suggestions {
+        without_description: tools
+            .iter()
+            .filter(|tool| tool.description.get().is_none())
+            .map(|tool| tool.name.clone())
+            .collect(),
+        ..Suggestions::default()
+    };
+    for pair in pairs {
+        let (left, right) = (&tools[pair.places.0].name, &tools[pair.places.1].name);
+        if map.is_some_and(|map| map.are_neighbours(left, right)) {
+            suggestions.declared += 1;
+            continue;
+        }
+        let named_by = named.get(&pair.places).into_iter().flatten().map(|&by| tools[by].name.clone()).collect();
+        suggestions.list.push(Suggestion {
+            tools: (left.clone(), right.clone()),
+            score: pair.score,
+            shared_words: pair.shared,
+            named_by,
+            confused: confused.get(&pair.places).copied().unwrap_or_default(),
+        });
+    }
+    suggestions.list.sort_by(more_urgent);
+    suggestions
+}
+
+fn more_urgent(left: &Suggestion, right: &Suggestion) -> Ordering {
+    let count = |one: &Suggestion| one.confused.0 + one.confused.1;
+    count(right).cmp(&count(left)).then(right.score.total_cmp(&left.score)).then(left.tools.cmp(&right.tools))
+}
+
+fn text_of(tool: &Tool) -> String {
+    format!("{} {}", tool.name, tool.description.as_deref().unwrap_or_default())
+}
+
+/// Returns the words of a description that can only be meant as names of tools.
+///
+/// A word with `_`, `-`, `.` or `camelCase` in it is none of a language; a plain word is a name where it is quoted.
+fn names_in(description: &str) -> impl Iterator<Item = &str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + description[from..].find(is_part)?;
+        let end = description[start..].find(|letter| !is_part(letter)).map_or(description.len(), |end| start + end);
+        from = end;
+        let quoted = |letter: Option<char>| letter.is_some_and(|letter| "`'\"‘“’”".contains(letter));
+        let in_quotes = quoted(description[..start].chars().next_back()) && quoted(description[end..].chars().next());
+        // A full stop ends a sentence more often than a name.
+        let word = description[start..end].trim_end_matches('.');
+        Some(Some(word).filter(|word| in_quotes || looks_like_name(word)))
+    })
+    .flatten()
+}
+
+fn looks_like_name(word: &str) -> bool {
+    let mut letters = word.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let next = letters.peek();
+        if "_-.".contains(letter) || (letter.is_lowercase() && next.is_some_and(|next| next.is_uppercase())) {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use karat_core::case::Expectation;
+
+    fn registry() -> Registry {
+        let tool = |name: &str, description: &str| Tool {
+            name: name.to_owned(),
+            description: (!description.is_empty()).then(|| description.to_owned()).into(),
+            ..Tool::default()
+        };
+        Registry::of([
+            tool("get_weather", "Fetches the current weather of a city."),
+            tool(
+                "get_forecast",
+                "Fetches the weather of a city for the next days. For today, use get_weather instead.",
+            ),
+            tool("send_mail", "Sends a message to a person."),
+            tool("search", "Looks for pages. Not for 'send_mail'."),
+            tool("unknown", ""),
+        ])
+    }
+
+    fn pairs(suggestions: &Suggestions) -> Vec<(&str, &str)> {
+        suggestions.list.iter().map(|one| (one.tools.0.as_str(), one.tools.1.as_str())).collect()
+    }
+
+    #[test]
+    fn tools_are_proposed_for_their_words_and_for_naming_each_other() {
+        let found = suggest(&registry(), None, None, USUALLY_ALIKE);
+        assert_eq!(pairs(&found), [("get_weather", "get_forecast"), ("send_mail", "search")]);
+        assert_eq!(found.list[0].named_by, ["get_forecast"]);
+        assert!(found.list[0].shared_words.contains(&"weather".to_owned()));
+        assert!(found.list[1].score < USUALLY_ALIKE);
+        assert_eq!(found.without_description, ["unknown"]);
+        assert_eq!(pairs(&suggest(&registry(), None, None, 1.0)).len(), 2);
+    }
+
+    #[test]
+    fn what_is_declared_is_only_counted() {
+        let map = OverlapMap::read(br#"{"get_forecast": {"overlaps": ["get_weather"]}}"#).expect("valid");
+        let found = suggest(&registry(), Some(&map), None, USUALLY_ALIKE);
+        assert_eq!((pairs(&found), found.declared), (vec![("send_mail", "search")], 1));
+    }
+
+    #[test]
+    fn measured_confusion_comes_first_and_counts_both_ways() {
+        let mut confusion = Confusion::default();
+        let expect = |tool: &str| Expectation { tools_called: Some(vec![tool.to_owned()]), ..Expectation::default() };
+        let called = |tool: &str| vec![tool.to_owned()];
+        for _ in 0..2 {
+            confusion.add(&expect("search"), &called("unknown"));
+        }
+        confusion.add(&expect("unknown"), &called("search"));
+        confusion.add(&expect("unknown"), &called("gone"));
+        confusion.add(&expect("unknown"), &[]);
+        let found = suggest(&registry(), None, Some(&confusion), USUALLY_ALIKE);
+        assert_eq!(pairs(&found)[0], ("search", "unknown"));
+        assert_eq!((found.list[0].confused, found.list[0].score), ((2, 1), 0.0));
+        assert_eq!(found.list.len(), 3);
+    }
+
+    #[rstest]
+    #[case("use get_weather instead.", &["get_weather"])]
+    #[case("use getWeather, `search` or 'mail'. See github.search.", &["getWeather", "search", "mail", "github.search"])]
+    #[case("search the web, it's a JSON API", &[])]
+    #[case("", &[])]
+    fn names_are_told_from_words(#[case] text: &str, #[case] names: &[&str]) {
+        assert_eq!(names_in(text).collect::<Vec<_>>(), names);
+    }
+}

@@ -1,0 +1,165 @@
+//! The agent's tools as `karat tools` lists them: what is known of each, and what it costs to offer it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
+use karat_core::tokenizer::Tokenizer;
+
+/// All tools, or those that were asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "karat tools")]
+pub struct ToolList {
+    /// In the order of the source.
+    pub tools: Vec<ListedTool>,
+    /// Parts of the registry that could not be read and may hold more tools.
+    pub gaps: Vec<ListedGap>,
+    pub totals: ToolTotals,
+    /// The vocabulary that tokens are counted with.
+    pub tokenizer: Tokenizer,
+}
+
+/// A tool; what is null is absent, or else among `unknown`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedTool {
+    pub name: String,
+    pub version: Option<String>,
+    pub description: Option<String>,
+    /// The first twelve hex digits of the description's SHA-256.
+    pub description_hash: Option<String>,
+    /// What the description costs whenever the tool is offered to a model.
+    pub description_tokens: Option<usize>,
+    /// The JSON Schema of the arguments; where a part of it is unknown, that part allows everything.
+    pub input_schema: Option<Value>,
+    /// The first twelve hex digits of the SHA-256 of the schema's canonical JSON.
+    pub schema_hash: Option<String>,
+    /// What the schema costs, as JSON without white space.
+    pub schema_tokens: Option<usize>,
+    /// What kind of tool it is, as its authors say.
+    pub category: Option<String>,
+    /// Whether somebody has to agree before it runs, as its authors say.
+    pub requires_confirmation: Option<bool>,
+    /// Where it is in its life, as its authors say.
+    pub status: Option<String>,
+    /// What a person says who means this tool.
+    pub trigger_phrases: Vec<String>,
+    /// Where it was read.
+    pub place: Option<ToolPlace>,
+    pub unknown: Vec<ListedUnknown>,
+}
+
+/// A field that is there, but whose value shows only when the source is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedUnknown {
+    pub field: ToolField,
+    pub place: ToolPlace,
+    pub why: String,
+}
+
+/// A part of the registry that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedGap {
+    pub kind: GapKind,
+    pub place: ToolPlace,
+    pub what: String,
+}
+
+/// Sums over the listed tools, as far as they are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolTotals {
+    pub tools: usize,
+    pub description_tokens: usize,
+    pub schema_tokens: usize,
+}
+
+impl ToolList {
+    /// Lists the tools of a registry that are meant, and all its gaps.
+    pub fn of(registry: &Registry, is_meant: impl Fn(&Tool) -> bool, tokenizer: Tokenizer) -> Self {
+        let meant: Vec<&Tool> = registry.tools().iter().filter(|tool| is_meant(tool)).collect();
+        let tools = listed(&meant, tokenizer);
+        let sum = |tokens: fn(&ListedTool) -> Option<usize>| tools.iter().filter_map(tokens).sum();
+        let totals = ToolTotals {
+            tools: tools.len(),
+            description_tokens: sum(|tool| tool.description_tokens),
+            schema_tokens: sum(|tool| tool.schema_tokens),
+        };
+        Self { tools, gaps: registry.gaps().iter().map(ListedGap::of).collect(), totals, tokenizer }
+    }
+}
+
+fn listed(tools: &[&Tool], tokenizer: Tokenizer) -> Vec<ListedTool> {
+    tools.iter().map(|tool| ListedTool::of(tool, tokenizer)).collect()
+}
+
+impl ListedTool {
+    fn of(tool: &Tool, tokenizer: Tokenizer) -> Self {
+        Self {
+            name: tool.name.clone(),
+            version: tool.version.get().cloned(),
+            description: tool.description.get().cloned(),
+            description_hash: tool.description_hash(),
+            description_tokens: tool.description.get().map(|text| tokenizer.count(text)),
+            input_schema: tool.input_schema.get().cloned(),
+            schema_hash: tool.schema_hash(),
+            schema_tokens: tool.input_schema.get().map(|schema| tokenizer.count(&schema.to_string())),
+            category: tool.category.get().cloned(),
+            requires_confirmation: tool.requires_confirmation.get().copied(),
+            status: tool.status.get().cloned(),
+            trigger_phrases: tool.trigger_phrases().to_vec(),
+            place: tool.place.clone(),
+            unknown: tool.unknowns().map(ListedUnknown::of).collect(),
+        }
+    }
+
+    /// Tells whether a field is there, but not known.
+    pub fn is_unknown(&self, field: ToolField) -> bool {
+        self.unknown.iter().any(|unknown| unknown.field == field)
+    }
+}
+
+impl ListedUnknown {
+    fn of((field, unknown): (ToolField, &Unknown)) -> Self {
+        Self { field, place: unknown.place.clone(), why: unknown.why.clone() }
+    }
+}
+
+impl ListedGap {
+    fn of(gap: &Gap) -> Self {
+        Self { kind: gap.kind, place: gap.place.clone(), what: gap.what.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use karat_core::registry::Known;
+
+    #[test]
+    fn what_is_unknown_costs_nothing_that_is_known() {
+        let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
+        let unknown = Unknown { place, why: "a call".to_owned() };
+        let known = Tool {
+            name: "known".to_owned(),
+            description: Some("Says hello.".to_owned()).into(),
+            input_schema: Some(json!({"type": "object"})).into(),
+            ..Tool::default()
+        };
+        let partly = Tool { name: "partly".to_owned(), input_schema: Known::Unknown(unknown), ..known.clone() };
+        let list = ToolList::of(&Registry::of([known, partly]), |_| true, Tokenizer::O200kBase);
+        let [known, partly] = &list.tools[..] else { panic!("two tools") };
+        assert_eq!((known.description_tokens, known.schema_tokens), (Some(4), Some(5)));
+        assert_eq!((partly.schema_hash.as_ref(), partly.schema_tokens), (None, None));
+        assert!(partly.input_schema.is_none() && partly.is_unknown(ToolField::InputSchema));
+        assert_eq!(list.totals, ToolTotals { tools: 2, description_tokens: 8, schema_tokens: 5 });
+        let none = ToolList::of(&Registry::default(), |_| true, Tokenizer::O200kBase);
+        assert_eq!(none.totals, ToolTotals::default());
+    }
+}

@@ -1,0 +1,3 @@
+//! Coverage of tools by cases, through the public API.
+
+mod coverage;
