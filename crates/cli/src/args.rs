@@ -6,6 +6,7 @@ mod coverage;
 mod eval;
 mod feedback;
 mod forge;
+mod limits;
 mod overlap;
 mod regress;
 mod review;
@@ -38,7 +39,7 @@ pub(crate) use self::regress::{
     ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
 pub(crate) use self::review::ReviewArgs;
-use crate::recordings::Replay;
+use karat_workflows::settings::Flags;
 
 pub(crate) use self::trace::{
     ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
@@ -217,7 +218,7 @@ pub(crate) struct ConfigArgs {
     /// Replay recorded answers. auto: what is missing is asked and recorded; strict: it is an error; on, or no value:
     /// auto, but in CI strict; off
     #[arg(long, value_name = "MODE", num_args = 0..=1, default_missing_value = "on", hide_possible_values = true)]
-    pub(crate) replay: Option<Replay>,
+    pub(crate) replay: Option<ReplayName>,
     /// How often a call is tried again [default: 2 for models, 0 for agents of your own]
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u64>,
@@ -238,6 +239,86 @@ pub(crate) struct ConfigArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) tools: ToolArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplayName {
+    On,
+    Auto,
+    Strict,
+    Off,
+}
+
+impl ReplayName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Auto => "auto",
+            Self::Strict => "strict",
+            Self::Off => "off",
+        }
+    }
+}
+
+impl ConfigArgs {
+    /// Returns what these flags say of keys of the configuration.
+    pub(crate) fn flags(&self) -> Flags {
+        let mut flags = Flags::default();
+        flags.config.clone_from(&self.config);
+        let (model, tools) = (&self.model, &self.tools);
+        for (key, path) in [
+            ("seedManifestPath", &self.seed_manifest_path),
+            ("outputDir", &self.output_dir),
+            ("baseline", &self.baseline),
+            ("toolRegistryPath", &self.tool_registry_path),
+            ("overlapMapPath", &self.overlap_map_path),
+            ("evalFunctionsPath", &self.eval_functions_path),
+            ("record", &self.record),
+            ("systemPromptPath", &model.system_prompt_path),
+        ] {
+            flags.path(key, path.as_deref());
+        }
+        for (key, text) in [
+            ("agentEndpoint", &self.agent_endpoint),
+            ("matrix", &self.matrix),
+            ("agent", &self.agent),
+            ("snapshot", &self.snapshot),
+            ("baselineRunId", &self.baseline_run_id),
+            ("toolRegistry", &self.tool_registry),
+            ("silence", &self.silence),
+            ("judge", &self.judge),
+            ("forge", &self.forge),
+            ("refine", &self.refine),
+            ("tokenizer", &self.tokenizer),
+            ("gates", &self.gates),
+            ("store", &self.store),
+            ("agreement", &self.agreement),
+            ("evalLimits", &self.eval_limits),
+            ("providers", &model.providers),
+            ("prices", &model.prices),
+            ("mcpServers", &tools.mcp_servers),
+            ("toolExecution", &tools.tool_execution),
+            ("allowTools", &tools.allow_tools),
+        ] {
+            flags.text(key, text.as_deref());
+        }
+        flags.text("replay", self.replay.map(ReplayName::name));
+        let file = |path: &PathBuf| serde_json::json!({ "file": path.to_string_lossy() });
+        flags.value("snapshot", self.snapshot_file.as_ref().map(file));
+        flags.value("snapshotEnabled", self.snapshot_enabled);
+        flags.value("strict", self.strict);
+        flags.value("allFailures", self.all_failures);
+        flags.value("failFast", self.fail_fast);
+        flags.value("concurrency", self.concurrency);
+        flags.value("timeoutMs", self.timeout_ms);
+        flags.value("trials", self.trials);
+        flags.value("maxRetries", self.max_retries);
+        flags.value("maxCostUsd", self.max_cost_usd);
+        flags.value("temperature", model.temperature);
+        flags.value("seed", model.seed);
+        flags.value("maxOutputTokens", model.max_output_tokens);
+        flags
+    }
 }
 
 /// Where things are kept, for verbs that need no more of the configuration.

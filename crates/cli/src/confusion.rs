@@ -9,11 +9,11 @@ use karat_core::answers::{ResultHead, read_answers};
 use karat_core::case::{Case, Tier};
 use karat_tools::confusion::MeasuredConfusion;
 
-use crate::baseline::result_paths;
 use crate::failure::Failure;
-use crate::load::Loaded;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use karat_project::Loaded;
+use karat_project::result_paths;
+use karat_workflows::settings::Settings;
 
 /// Where the cases begin in almost every result.
 const HEAD_BYTES: u64 = 16 * 1024;
@@ -42,12 +42,12 @@ pub(crate) fn read_confusion(
     printer: &Printer,
 ) -> Result<MeasuredConfusion, Failure> {
     let mut measured = MeasuredConfusion::default();
-    let mut results = list_results(&settings.output_dir, &mut measured);
+    let mut results = list_results(&settings.layout.output_dir, &mut measured);
     let newest_only = choice == RunChoice::Newest;
-    if let Err(error) = std::fs::read_dir(&settings.output_dir)
+    if let Err(error) = std::fs::read_dir(&settings.layout.output_dir)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        printer.warn(&format!("cannot read the results in {}: {error}", settings.shown(&settings.output_dir)));
+        printer.warn(&format!("cannot read the results in {}: {error}", settings.shown(&settings.layout.output_dir)));
     }
     if let RunChoice::Run(id) = choice {
         // The results come with the newest first.
@@ -55,7 +55,7 @@ pub(crate) fn read_confusion(
         let id = newest.unwrap_or(id);
         results.retain(|result| result.head.run_id == id);
         if results.is_empty() {
-            let folder = settings.output_dir.display();
+            let folder = settings.layout.output_dir.display();
             return Err(Failure::invalid(format!("the run '{id}' is not in {folder}"))
                 .hint("a run's id is in its result files' names"));
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use karat_core::lint::Severity;
-use karat_json::{Finding, Position};
+use karat_json::{Finding, InvalidFile, Position};
 use karat_report::{Palette, Symbols, harmless, printable};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
@@ -25,6 +25,11 @@ pub(crate) struct SourceProblem {
     source: Option<Excerpt>,
     /// What it is in, where no lines say so.
     name: Option<String>,
+}
+
+/// Prints the invalid places of a file to stderr.
+pub(crate) fn print_invalid_file(file: &InvalidFile, printer: &Printer) {
+    print_findings(&file.name, &file.text, &file.findings, printer);
 }
 
 /// Prints invalid places to stderr, in order.

@@ -16,10 +16,11 @@ use karat_sandbox::{Function, Functions, Isolation, MOST_SOURCE, readable, valid
 use crate::diagnostic::print_findings;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{Loaded, parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
-use crate::sandbox::open_sandbox;
-use crate::settings::Settings;
+use karat_json::without_bom;
+use karat_project::{Loaded, parse_suite_file, read_bytes};
+use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::settings::Settings;
 
 /// How many names a hint lists.
 const MOST_NAMED: usize = 10;
@@ -205,7 +206,7 @@ pub(crate) fn start_functions(
     if functions.is_empty() {
         return Ok(None);
     }
-    let sandbox = open_sandbox(environment)?;
+    let sandbox = open_sandbox(environment.process.guest.as_deref())?;
     // No more than cases that can be judged at once.
     let jobs = std::thread::available_parallelism().map_or(1, NonZero::get).min(settings.concurrency);
     // The configuration was read, so that these are not too large.

@@ -1,6 +1,10 @@
 //! Why a command could not do its work.
 
 use karat_core::exit::ExitStatus;
+use karat_core::port::StoreError;
+use karat_json::InvalidFile;
+use karat_sandbox::SandboxError;
+use karat_workflows::{Error, ErrorKind};
 
 /// An error with the exit status that belongs to it, and hints that help.
 #[derive(Debug)]
@@ -11,25 +15,45 @@ pub(crate) struct Failure {
     /// What somebody else said of it, in lines of which the first and the last ones are shown.
     pub(crate) quoted: String,
     pub(crate) hints: Vec<String>,
+    /// Files with invalid places, which are shown in their source.
+    pub(crate) files: Vec<InvalidFile>,
 }
 
 impl Failure {
     /// Usage, configuration or input is invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::Invalid, message: message.into(), quoted: String::new(), hints: Vec::new() }
+        Self {
+            status: ExitStatus::Invalid,
+            message: message.into(),
+            quoted: String::new(),
+            hints: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     pub(crate) fn nothing_selected(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::NothingSelected, message: message.into(), quoted: String::new(), hints: Vec::new() }
+        Self {
+            status: ExitStatus::NothingSelected,
+            message: message.into(),
+            quoted: String::new(),
+            hints: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     pub(crate) fn errored(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::Errored, message: message.into(), quoted: String::new(), hints: Vec::new() }
+        Self {
+            status: ExitStatus::Errored,
+            message: message.into(),
+            quoted: String::new(),
+            hints: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     /// The findings were printed; only the status is left to say.
     pub(crate) fn reported(status: ExitStatus) -> Self {
-        Self { status, message: String::new(), quoted: String::new(), hints: Vec::new() }
+        Self { status, message: String::new(), quoted: String::new(), hints: Vec::new(), files: Vec::new() }
     }
 
     pub(crate) fn quote(self, quoted: impl Into<String>) -> Self {
@@ -39,5 +63,39 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let Error { kind, message, quoted, hints, files } = error;
+        Self { status: status_of(kind), message, quoted, hints, files }
+    }
+}
+
+impl From<karat_project::Error> for Failure {
+    fn from(error: karat_project::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+fn status_of(kind: ErrorKind) -> ExitStatus {
+    match kind {
+        ErrorKind::Invalid | ErrorKind::NotFound => ExitStatus::Invalid,
+        ErrorKind::NothingSelected => ExitStatus::NothingSelected,
+        ErrorKind::NoVerdict | ErrorKind::Conflict | ErrorKind::Unavailable => ExitStatus::Errored,
+        ErrorKind::Cancelled => ExitStatus::Interrupted,
     }
 }

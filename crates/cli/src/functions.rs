@@ -13,7 +13,7 @@ use crate::diagnostic::print_findings;
 use crate::eval_functions::{FunctionFile, find_functions, function_files_in};
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use karat_workflows::settings::Settings;
 
 /// An eval function that may run, and where it is.
 pub(crate) struct LoadedFunction {
@@ -87,7 +87,7 @@ pub(crate) fn find_meant(arguments: &[String], settings: &Settings) -> Result<Ve
 
 /// A name of the project ranks above a file or a folder that happens to be called so; `./` says that a path is meant.
 fn find_argument(argument: &str, settings: &Settings) -> Result<Vec<Meant>, Failure> {
-    let path = settings.here.join(argument);
+    let path = settings.layout.here.join(argument);
     if is_written_as_path(argument) {
         return at_path(&path, settings);
     }

@@ -21,11 +21,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-use crate::clock::SystemClock;
 use crate::failure::Failure;
-use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::store::open_store;
 use crate::trace_filter::RUN_SOURCE;
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::settings::Settings;
 
 /// How many tries are written at once, and how long one waits for others to be written with it.
 const MOST: usize = 500;
@@ -57,7 +57,7 @@ impl KeptRun {
         let unusable = |failure: Failure| failure.hint("--no-store runs without keeping anything there");
         let store = open_store(settings).await.map_err(unusable)?;
         let book = Book::new(plan, agents, SystemClock.now());
-        store.put_run(&book.run).await.map_err(|error| unusable(store_failure(error)))?;
+        store.put_run(&book.run).await.map_err(|error| unusable(Failure::from(error)))?;
         let (words, heard) = unbounded_channel();
         Ok(Self { words, writing: tokio::spawn(write(store, book, heard)) })
     }

@@ -1,16 +1,18 @@
 //! All printing goes through here: stdout is data, stderr is talk.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use indicatif::ProgressBar;
 use karat_core::redact::Redactor;
 use karat_core::registry::Gap;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, printable};
+use karat_workflows::Notices;
 use serde::Serialize;
 use textwrap::core::Word;
 
 use crate::args::{ColorChoice, GlobalArgs};
+use crate::diagnostic::print_invalid_file;
 use crate::environment::Environment;
 use crate::failure::Failure;
 
@@ -26,8 +28,9 @@ pub(crate) struct Printer {
     /// Where stdout is a screen, how wide a line of it is.
     pub(crate) screen: Option<usize>,
     pub(crate) quiet: bool,
-    redactor: RefCell<Redactor>,
-    bar: RefCell<Option<ProgressBar>>,
+    /// Masks secrets in everything that is printed.
+    pub(crate) redactor: Redactor,
+    bar: Mutex<Option<ProgressBar>>,
 }
 
 /// Without a terminal; and no line gets so wide that the eye loses it.
@@ -57,8 +60,8 @@ impl Printer {
             talk_columns: environment.talk_columns.map(fitting),
             screen: environment.stdout_is_terminal.then_some(columns),
             quiet: args.quiet,
-            redactor: RefCell::default(),
-            bar: RefCell::default(),
+            redactor: Redactor::default(),
+            bar: Mutex::default(),
         }
     }
 
@@ -72,14 +75,9 @@ impl Printer {
         }
     }
 
-    /// Masks these secrets in everything that is printed from here on.
-    pub(crate) fn keep_secret(&self, redactor: Redactor) {
-        self.redactor.replace(redactor);
-    }
-
     /// Lets a progress bar step aside for what is printed.
     pub(crate) fn show_above(&self, bar: Option<ProgressBar>) {
-        self.bar.replace(bar);
+        *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     }
 
     pub(crate) fn out(&self, text: &str) -> io::Result<()> {
@@ -133,6 +131,7 @@ impl Printer {
     }
 
     pub(crate) fn failure(&self, failure: &Failure) {
+        failure.files.iter().for_each(|file| print_invalid_file(file, self));
         if !failure.message.is_empty() {
             // In one line, since it is what logs are searched for.
             self.talk(&format!("{} {}", self.stderr_palette.alarm("error:"), printable(&failure.message)));
@@ -156,7 +155,7 @@ impl Printer {
     /// since that is what logs are searched for.
     fn lines(&self, label: &str, text: &str) -> Vec<String> {
         // As a whole first: a secret with spaces is not found in parts.
-        let text = self.redactor.borrow().text(text).into_owned();
+        let text = self.redactor.text(text).into_owned();
         match self.talk_columns {
             Some(columns) => wrapped(label, &printable(&text), columns),
             None => vec![format!("{label}{}", printable(&text))],
@@ -166,7 +165,7 @@ impl Printer {
     /// Prints the first and last lines of what somebody else said, so far to the right that they are nobody else's.
     fn quote(&self, text: &str) {
         // As a whole first: a secret of several lines is not found in one of them.
-        let text = self.redactor.borrow().text(text).into_owned();
+        let text = self.redactor.text(text).into_owned();
         for line in quoted_lines(&text, self.symbols.ellipsis) {
             self.talk(&format!("  {line}"));
         }
@@ -174,22 +173,37 @@ impl Printer {
 
     /// Prints lines that are already laid out to stderr.
     pub(crate) fn talk(&self, text: &str) {
-        let redacted = self.redactor.borrow().text(text).into_owned();
+        let redacted = self.redactor.text(text).into_owned();
         // Nobody is left to tell when stderr is gone.
         self.suspended(|| write_all(&mut io::stderr().lock(), &format!("{redacted}\n"))).ok();
     }
 
     /// Draws on the screen, of which stderr is a part.
     pub(crate) fn draw(&self, text: &str) -> io::Result<()> {
-        let redacted = self.redactor.borrow().text(text).into_owned();
+        let redacted = self.redactor.text(text).into_owned();
         write_all(&mut io::stderr().lock(), &redacted)
     }
 
     fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
-        match &*self.bar.borrow() {
+        let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match bar {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
+    }
+}
+
+impl Notices for Printer {
+    fn warn(&self, text: &str) {
+        Self::warn(self, text);
+    }
+
+    fn note(&self, text: &str) {
+        Self::note(self, text);
+    }
+
+    fn gap(&self, gap: &Gap) {
+        self.warn_of_gap(gap);
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct ProgressReporter {
 impl ProgressReporter {
     /// Makes a bar where somebody is there to see it.
     pub(crate) fn new(environment: &Environment, printer: &Printer, cases: usize) -> Option<Self> {
-        if !environment.stderr_is_terminal || environment.ci || cases < 2 {
+        if !environment.stderr_is_terminal || environment.process.ci || cases < 2 {
             return None;
         }
         let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());

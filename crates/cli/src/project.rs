@@ -8,8 +8,9 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::registry::list_tools;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_workflows::context::tools::list_tools;
+use karat_workflows::settings::Settings;
 
 pub(crate) struct Project {
     pub(crate) settings: Settings,
@@ -21,9 +22,9 @@ pub(crate) struct Project {
 impl Project {
     /// Resolves the settings and reads the tools, from wherever they are; says which of their parts are broken.
     pub(crate) fn open(args: &ConfigArgs, environment: &Environment, printer: &Printer) -> Result<Self, Failure> {
-        let mut settings = Settings::resolve(args, &[], environment, printer)?;
+        let settings = resolve_settings(args, &[], environment, printer)?;
         let runtime = runtime_that_ends()?;
-        let registry = runtime.block_on(list_tools(&mut settings, printer))?;
+        let registry = runtime.block_on(list_tools(&settings, printer))?;
         let project = Self { settings, registry, runtime };
         project.broken().for_each(|gap| printer.warn_of_gap(gap));
         Ok(project)

@@ -7,9 +7,9 @@ use karat_json::nearest;
 use karat_pattern::Pattern;
 
 use crate::args::SelectionArgs;
-use crate::discover::EvalPath;
 use crate::failure::Failure;
-use crate::load::{Loaded, LoadedRubric};
+use karat_project::EvalPath;
+use karat_project::{Loaded, LoadedRubric};
 
 /// The cases that are wanted.
 pub(crate) struct Selection {

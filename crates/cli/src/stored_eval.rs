@@ -5,14 +5,13 @@ use karat_core::stored::{EvalSummary, EvalVersion};
 use karat_json::nearest;
 
 use crate::failure::Failure;
-use crate::store::store_failure;
 
 /// How many names a hint lists.
 const MOST_NAMED: usize = 10;
 
 /// Finds the eval of this name, with or without its `eval_`.
 pub(crate) async fn find_eval(store: &impl EvalStore, name: &str) -> Result<EvalSummary, Failure> {
-    let evals = store.evals().await.map_err(store_failure)?;
+    let evals = store.evals().await?;
     named(evals, name)
 }
 
@@ -39,7 +38,7 @@ pub(crate) const ADD_ONE: &str = "'karat eval add FILE' puts an eval function in
 
 /// Returns an eval's versions, the oldest first.
 pub(crate) async fn versions_of(store: &impl EvalStore, eval: &EvalSummary) -> Result<Vec<EvalVersion>, Failure> {
-    store.versions(&eval.eval_id).await.map_err(store_failure)
+    store.versions(&eval.eval_id).await.map_err(Failure::from)
 }
 
 /// Takes the version that is meant out of all, which are not empty: the newest where nobody says.

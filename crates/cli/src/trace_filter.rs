@@ -13,7 +13,6 @@ use karat_traces::Kind;
 
 use crate::args::TraceFilterArgs;
 use crate::failure::Failure;
-use crate::store::store_failure;
 
 /// How many of the newest traces are asked which tools there are, and how many tools a hint names.
 const MOST_LOOKED_AT: u64 = 1000;
@@ -61,7 +60,7 @@ pub(crate) async fn nothing_meant(filter: &TraceFilter, store: &impl TraceStore)
         return Ok(failure);
     }
     let newest = TraceFilter { limit: Some(MOST_LOOKED_AT), ..TraceFilter::default() };
-    let listed = store.list_traces(&newest).await.map_err(store_failure)?;
+    let listed = store.list_traces(&newest).await?;
     let known: BTreeSet<&str> = listed.iter().flat_map(|one| one.head.tools.iter().map(String::as_str)).collect();
     let known: Vec<&str> = known.into_iter().collect();
     let Some(unknown) = filter.tools.iter().find(|tool| !known.contains(&tool.as_str())) else {

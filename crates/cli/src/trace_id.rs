@@ -3,7 +3,6 @@
 use karat_core::port::TraceStore;
 
 use crate::failure::Failure;
-use crate::store::store_failure;
 
 /// How many candidates are named where a beginning fits several.
 const MOST_NAMED: u64 = 5;
@@ -14,7 +13,7 @@ pub(crate) async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Res
         return Err(Failure::invalid("the id of a trace is empty"));
     }
     // An id that is the beginning of others is sorted before them.
-    let found = store.trace_ids(text, MOST_NAMED + 1).await.map_err(store_failure)?;
+    let found = store.trace_ids(text, MOST_NAMED + 1).await?;
     match found.as_slice() {
         [] => {
             let failure = Failure::invalid(format!("there is no trace '{text}' in the store"));
@@ -42,7 +41,7 @@ pub(crate) async fn shortest_ids(store: &impl TraceStore, ids: &[&str]) -> Resul
         let ends = id.char_indices().map(|(start, character)| start + character.len_utf8());
         let mut shortest = *id;
         for end in ends.skip(LEAST_TYPED - 1).step_by(4) {
-            if store.trace_ids(&id[..end], 2).await.map_err(store_failure)?.len() < 2 {
+            if store.trace_ids(&id[..end], 2).await?.len() < 2 {
                 shortest = &id[..end];
                 break;
             }

@@ -60,7 +60,7 @@ impl Traces {
             } else {
                 let name = path.display().to_string();
                 let (file, length) =
-                    open(&environment.current_dir.join(path)).map_err(|error| unreadable(&name, &error))?;
+                    open(&environment.process.current_dir.join(path)).map_err(|error| unreadable(&name, &error))?;
                 bytes = bytes.zip(length).map(|(bytes, length)| bytes + length);
                 let is_pipe = length.is_none();
                 let reader: Box<dyn Read + Send> =

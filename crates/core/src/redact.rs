@@ -1,6 +1,7 @@
 //! Keeps secrets out of everything that is written.
 
 use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -16,38 +17,45 @@ const SHORTEST: usize = 4;
 const SHORTEST_MIXED: usize = 8;
 const SHORTEST_ANY: usize = 16;
 
-/// The secrets of this run.
+/// The secrets of this process. Clones share them: a secret that one learns is masked by all.
 #[derive(Clone, Default)]
 pub struct Redactor {
     /// Longest first, so that a secret that holds another goes whole.
-    secrets: Vec<String>,
+    secrets: Arc<RwLock<Vec<String>>>,
 }
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Redactor({} secrets)", self.secrets.len())
+        write!(out, "Redactor({} secrets)", self.secrets().len())
     }
 }
 
 impl Redactor {
+    fn secrets(&self) -> RwLockReadGuard<'_, Vec<String>> {
+        self.secrets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds a secret.
-    pub fn add(&mut self, secret: &str) {
+    pub fn add(&self, secret: &str) {
         let secret = secret.trim();
-        if secret.chars().count() < SHORTEST || self.secrets.iter().any(|known| known == secret) {
+        if secret.chars().count() < SHORTEST {
             return;
         }
-        self.secrets.push(secret.to_owned());
-        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let mut secrets = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
+        if secrets.iter().all(|known| known != secret) {
+            secrets.push(secret.to_owned());
+            secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.secrets.is_empty()
+        self.secrets().is_empty()
     }
 
     /// Masks every secret in a text.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = Cow::Borrowed(text);
-        for secret in &self.secrets {
+        for secret in self.secrets().iter() {
             if out.contains(secret.as_str()) {
                 out = Cow::Owned(out.replace(secret.as_str(), MASK));
             }
@@ -85,7 +93,7 @@ impl Redactor {
     }
 
     /// Takes note of everything in a configuration value that looks like a key.
-    pub fn learn(&mut self, name: &str, value: &Value) {
+    pub fn learn(&self, name: &str, value: &Value) {
         match value {
             Value::String(text) => self.learn_text(name, text),
             Value::Array(items) => items.iter().for_each(|item| self.learn(name, item)),
@@ -95,7 +103,7 @@ impl Redactor {
     }
 
     /// Takes note of what looks like a key in a configuration that is not even JSON.
-    pub fn learn_unparsed(&mut self, text: &str) {
+    pub fn learn_unparsed(&self, text: &str) {
         let quoted: Vec<&str> = text.split('"').skip(1).step_by(2).collect();
         for pair in quoted.windows(2) {
             self.learn_text(pair[0], pair[1]);
@@ -105,7 +113,7 @@ impl Redactor {
 
     /// Takes note of a database's URL. Its password is often a word (`karat`, `postgres`), which to mask everywhere would
     /// garble every text: such a one is masked only where a URL or a setting tells that it is the password.
-    pub fn learn_database(&mut self, url: &str) {
+    pub fn learn_database(&self, url: &str) {
         let passwords = database_passwords(url);
         if !passwords.is_empty() {
             self.add(url);
@@ -115,7 +123,7 @@ impl Redactor {
         }
     }
 
-    fn learn_database_password(&mut self, password: &str) {
+    fn learn_database_password(&self, password: &str) {
         if is_like_nothing_else(password) {
             self.add(password);
         }
@@ -124,7 +132,7 @@ impl Redactor {
         }
     }
 
-    fn learn_text(&mut self, name: &str, text: &str) {
+    fn learn_text(&self, name: &str, text: &str) {
         if is_name_of_database_password(name) {
             self.learn_database_password(text);
         } else if is_secret_name(name) {
@@ -141,7 +149,7 @@ impl Redactor {
     }
 
     /// Learns the password and the telling query values of a URL.
-    fn learn_url(&mut self, text: &str) {
+    fn learn_url(&self, text: &str) {
         let Some((scheme, rest)) = text.split_once("://") else {
             return;
         };
@@ -257,7 +265,7 @@ mod tests {
     #[case(json!({"note": "use sk-proj-0123456789abcdef please"}), "sk-proj-0123456789abcdef", "***")]
     #[case(json!({"maxTokens": "plain words", "outputDir": "evals/results"}), "plain words evals/results", "plain words evals/results")]
     fn learns_what_looks_like_a_key(#[case] config: Value, #[case] text: &str, #[case] expected: &str) {
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.learn("", &config);
         assert_eq!(redactor.text(text), expected);
     }
@@ -293,9 +301,9 @@ mod tests {
     #[case::long("postgres://me:correct-horse-battery@host/db", "no correct-horse-battery", "no ***")]
     #[case::encoded("postgresql://me:k4rat%40k4rat@host/db", "k4rat@k4rat k4rat%40k4rat", "*** ***")]
     fn a_databases_password_garbles_nothing(#[case] url: &str, #[case] text: &str, #[case] expected: &str) {
-        let mut learnt = Redactor::default();
+        let learnt = Redactor::default();
         learnt.learn("store", &Value::from(url));
-        let mut unparsed = Redactor::default();
+        let unparsed = Redactor::default();
         unparsed.learn_unparsed(&format!("{{\"store\": \"{url}\",, }}"));
         for redactor in [learnt, unparsed] {
             assert_eq!(redactor.text(text), expected);
@@ -313,14 +321,14 @@ mod tests {
         #[case] text: &str,
         #[case] expected: &str,
     ) {
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.learn(name, &Value::from(password));
         assert_eq!(redactor.text(text), expected);
     }
 
     #[test]
     fn masks_values_keys_and_numbers() {
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.add("12345678");
         redactor.add("1234");
         redactor.add("abc");

@@ -10,6 +10,7 @@ pub mod canonical;
 mod decode;
 mod edit;
 pub mod hash;
+mod invalid_file;
 mod json;
 mod layout;
 mod locate;
@@ -23,6 +24,7 @@ pub use decode::{
     read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word, type_name,
 };
 pub use edit::{EditError, JsonText, Side};
+pub use invalid_file::{InvalidFile, without_bom};
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
 pub use nearest::nearest;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::write_atomically;
+use karat_project::write_atomically;
 
 /// Where a report goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

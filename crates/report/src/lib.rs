@@ -4,7 +4,6 @@
 //! that came from a model as hostile.
 
 mod agreement;
-mod atomic;
 mod code_diff;
 mod console;
 mod coverage;
@@ -18,7 +17,6 @@ pub mod junit;
 pub mod markdown;
 mod matrix;
 mod record;
-mod result_file;
 mod review;
 mod style;
 mod terminal_text;
@@ -27,7 +25,6 @@ mod traces;
 mod trials;
 
 pub use agreement::{agreement_text, contradictions_text, refinement_text, version_comparison_text};
-pub use atomic::replace_file;
 pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
@@ -39,7 +36,6 @@ pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
-pub use result_file::ResultFileReporter;
 pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
 };

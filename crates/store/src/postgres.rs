@@ -52,7 +52,7 @@ pub(crate) async fn open(url: &str) -> Result<Database, StoreError> {
 
 /// Returns what must not be told of what others say of a connection.
 fn secrets(url: &str) -> Redactor {
-    let mut secrets = Redactor::default();
+    let secrets = Redactor::default();
     database_passwords(url).iter().chain(&std::env::var("PGPASSWORD")).for_each(|password| secrets.add(password));
     secrets
 }

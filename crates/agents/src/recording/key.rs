@@ -87,7 +87,7 @@ mod tests {
 
     fn key(parts: Value) -> Key {
         let Value::Object(parts) = parts else { panic!("parts have names") };
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.add("old-key");
         redactor.add("new-key");
         Key::new(parts, MESSAGE, &redactor)

@@ -89,7 +89,7 @@ fn open(folder: &Path, mode: RecordingMode) -> Arc<RecordingFolder> {
 }
 
 fn open_secret(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Arc<RecordingFolder> {
-    let mut redactor = Redactor::default();
+    let redactor = Redactor::default();
     for secret in secrets {
         redactor.add(secret);
     }

@@ -42,7 +42,7 @@ impl ApproverArgs {
 }
 
 fn said_by(flag: &str, named: Option<&str>, environment: &Environment) -> Result<String, Failure> {
-    let name = named.or(environment.user_name.as_deref()).map(str::trim);
+    let name = named.or(environment.process.user_name.as_deref()).map(str::trim);
     match name {
         Some("") if named.is_some() => Err(Failure::invalid(format!("{flag} is empty"))),
         Some(name) if !name.is_empty() => Ok(name.to_owned()),

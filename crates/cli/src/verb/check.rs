@@ -27,35 +27,35 @@ use self::eval_files::EvalFiles;
 use self::report::Reporter;
 use self::source_text::Sources;
 use crate::args::CheckArgs;
-use crate::config::ToolExecutor;
-use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
-use crate::load::read_json_setting;
-use crate::model::is_model;
-use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::list_tools;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_project::read_json_setting;
+use karat_project::read_overlap_map;
+use karat_project::{EvalPath, discover};
+use karat_workflows::context::models::is_model;
+use karat_workflows::context::tools::list_tools;
+use karat_workflows::settings::ToolExecutor;
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if args.rules {
         return rules::list(args.format, printer);
     }
-    let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
-    let found = discover(&args.paths, &settings, &environment.current_dir);
+    let settings = resolve_settings(&args.config, &args.paths, environment, printer)?;
+    let found = discover(&args.paths, &settings.layout, &environment.process.current_dir);
     // With paths of their own, a person means eval files.
     let paths = if args.paths.is_empty() { Ok(found) } else { found.map(Ok) }?;
     let runtime = runtime_that_ends()?;
-    let registry = runtime.block_on(list_tools(&mut settings, printer))?;
-    let paths = eval_paths(paths, registry.as_ref(), printer)?;
-    let overlaps = read_overlap_map(&settings.overlap_map, printer)?;
+    let registry = runtime.block_on(list_tools(&settings, printer))?;
+    let paths = eval_paths(paths.map_err(Failure::from), registry.as_ref(), printer)?;
+    let overlaps = read_overlap_map(&settings.overlap_map)?;
     let mut reporter = Reporter::new(args.format, printer);
     let mut silencer = Silencer::new(&settings.silence.silence);
     if let Some(registry) = &registry {
-        if crate::registry::is_empty(registry) {
+        if karat_workflows::context::tools::is_empty(registry) {
             printer.warn("the tool registry has no tools, so nothing is said about them");
         }
         let mut sources = Sources::new(&settings);
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer
     }
     let is_model = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, &settings));
     let functions = find_functions(&settings)?;
-    let is_whole = is_whole_project(&args.paths, &settings.root, &environment.current_dir);
+    let is_whole = is_whole_project(&args.paths, &settings.layout.root, &environment.process.current_dir);
     let tokens =
         TokenSources { seed: read_json_setting(&settings.seed_manifest, "the seed manifest")?, snapshot: None };
     let mut files = EvalFiles {

@@ -10,16 +10,16 @@ use karat_tools::lock::{LockDiff, ToolsLock};
 
 use crate::args::{CoverageArgs, OutputFormat, RequireName};
 use crate::confusion::{RunChoice, read_confusion};
-use crate::discover::discover_any;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
-use crate::load::load_all;
-use crate::lock::{lock_path, read_lock};
-use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::list_tools;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_project::discover_any;
+use karat_project::load_all;
+use karat_project::read_overlap_map;
+use karat_project::{lock_path, read_lock};
+use karat_workflows::context::tools::list_tools;
 
 pub(crate) fn run(args: &CoverageArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let pages = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &CoverageArgs, environment: &Environment, printer: &Prin
 
 /// Reads everything that coverage is made of.
 fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) -> Result<Coverage, Failure> {
-    let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
-    let paths = discover_any(&args.paths, &settings, &environment.current_dir)
-        .map_err(|failure| with_requirement_hint(failure, args))?;
+    let settings = resolve_settings(&args.config, &args.paths, environment, printer)?;
+    let paths = discover_any(&args.paths, &settings.layout, &environment.process.current_dir)
+        .map_err(|failure| with_requirement_hint(failure.into(), args))?;
     let runtime = runtime_that_ends()?;
-    let registry = runtime.block_on(list_tools(&mut settings, printer))?;
+    let registry = runtime.block_on(list_tools(&settings, printer))?;
     let Some(registry) = &registry else {
         let missing =
             format!("there is no tool registry to cover: {} is not there", settings.tool_registry.path.display());
@@ -55,14 +55,14 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
             Failure::invalid(missing).hint("name one with --tool-registry-path, or 'toolRegistryPath' in karat.json")
         );
     };
-    if crate::registry::is_empty(registry) {
+    if karat_workflows::context::tools::is_empty(registry) {
         let empty = "the tool registry has no tools";
         if !args.require.is_empty() {
             return Err(Failure::invalid(empty).hint("of no tools everything holds, so nothing can be required"));
         }
         printer.warn(empty);
     }
-    let overlaps = read_overlap_map(&settings.overlap_map, printer)?;
+    let overlaps = read_overlap_map(&settings.overlap_map)?;
     let needs_map = args.require.iter().filter_map(|name| name.requirement()).find(|one| one.is_declared());
     if let (None, Some(requirement)) = (&overlaps, needs_map) {
         let missing = settings.overlap_map.path.display();
@@ -72,7 +72,7 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
         ))
         .hint("name one with --overlap-map-path, or make one with 'karat overlap add'"));
     }
-    let (loaded, rubrics) = load_all(paths, printer)?;
+    let (loaded, rubrics) = load_all(paths)?;
     if loaded.is_empty() && rubrics.is_empty() {
         printer.warn("no eval files found, so nothing is tested");
     }
@@ -87,8 +87,8 @@ fn measure(args: &CoverageArgs, environment: &Environment, printer: &Printer) ->
     let suites = loaded.iter().map(|suite| Suite { path: &suite.path.shown, file: &suite.file });
     let scored = rubrics.iter().zip(&scored).map(|(rubric, file)| Suite { path: &rubric.path.shown, file });
     let suites: Vec<Suite<'_>> = suites.chain(scored).collect();
-    let path = lock_path(args.lock_file.as_ref(), &settings);
-    let lock = read_lock(&path, &settings.shown(&path), printer)?;
+    let path = lock_path(args.lock_file.as_ref(), &settings.layout);
+    let lock = read_lock(&path, &settings.shown(&path))?;
     if let (None, Some(_)) = (&lock, &args.lock_file) {
         return Err(
             Failure::invalid(format!("there is no {}", settings.shown(&path))).hint("'karat tools lock' writes it")

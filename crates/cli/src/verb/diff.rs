@@ -14,18 +14,18 @@ use karat_report::{cut, pad, printable, width};
 use serde::Serialize;
 
 use crate::args::{ConfigArgs, DiffArgs, OutputFormat};
-use crate::baseline::{read_result, run_results};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_project::{read_result, run_results};
 
 pub(crate) fn run(args: &DiffArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let config =
         ConfigArgs { config: args.config.clone(), output_dir: args.output_dir.clone(), ..ConfigArgs::default() };
-    let settings = Settings::resolve(&config, &[], environment, printer)?;
-    let folder = settings.output_dir.as_path();
-    let here = &environment.current_dir;
+    let settings = resolve_settings(&config, &[], environment, printer)?;
+    let folder = settings.layout.output_dir.as_path();
+    let here = &environment.process.current_dir;
     let before = results(&args.before, folder, here)?;
     let now = results(&args.now, folder, here)?;
     // Two files that a person names are meant for each other, whatever they are about.

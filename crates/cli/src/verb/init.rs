@@ -21,7 +21,7 @@ const DEFAULT_TOOL: &str = "get_weather";
 const DEFAULT_MESSAGE: &str = "What's the weather in Paris?";
 
 pub(crate) fn run(args: &InitArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let here = &environment.current_dir;
+    let here = &environment.process.current_dir;
     let folder = args.folder.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
     let interactive = !args.yes && environment.stdin_is_terminal && environment.stderr_is_terminal;
     let ask = |given: &Option<String>, question: &str, default: &str| match given {

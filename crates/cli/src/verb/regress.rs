@@ -13,19 +13,20 @@ use std::path::{Path, PathBuf};
 use karat_core::case::SuiteFile;
 use karat_core::exit::ExitStatus;
 use karat_core::regression::{RegressionEditError, RegressionEditor};
-use karat_report::replace_file;
+use karat_json::without_bom;
+use karat_project::replace_file;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{OutputFormat, RegressAction, RegressArgs};
 use crate::diagnostic::print_findings;
-use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{Loaded, parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
-use crate::settings::Settings;
+use karat_project::{EvalPath, discover};
+use karat_project::{Loaded, parse_suite_file, read_bytes};
+use karat_workflows::settings::Settings;
 
 pub(crate) fn run(args: RegressArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     match args.action {
@@ -74,7 +75,7 @@ impl RegressReport {
 
 /// Reads the project's eval files; those that are invalid are named, and are nobody's.
 fn load_valid(paths: &[PathBuf], settings: &Settings, printer: &Printer) -> Result<Vec<Loaded>, Failure> {
-    let found = match discover(paths, settings, &settings.here) {
+    let found = match discover(paths, &settings.layout, &settings.layout.here) {
         // A project may have none yet.
         Err(_) if paths.is_empty() => Vec::new(),
         found => found?,
@@ -93,8 +94,8 @@ fn load_valid(paths: &[PathBuf], settings: &Settings, printer: &Printer) -> Resu
 
 /// Returns a file that somebody named.
 fn named_file(file: &Path, settings: &Settings) -> EvalPath {
-    let path = settings.here.join(file);
-    let in_project = path.strip_prefix(&settings.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+    let path = settings.layout.here.join(file);
+    let in_project = path.strip_prefix(&settings.layout.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
     EvalPath { shown: file.display().to_string(), in_project, path }
 }
 

@@ -19,48 +19,49 @@ use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
+use karat_project::ResultFileReporter;
 use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter, ResultFileReporter};
+use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter};
 use karat_runner::{Baseline, Plan, Reporters, RubricPlan, Rubrics, SuitePlan};
 use tokio::sync::watch;
 
-use crate::agent::make_agents;
 use crate::args::{RunArgs, RunFormat};
-use crate::baseline::Results;
-use crate::clock::{SystemClock, TimeOrderedIds};
-use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::eval_functions::start_functions;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
-use crate::judge::make_judge;
 use crate::kept_run::{KeptRun, Unkept};
-use crate::load::{Loaded, LoadedRubric, load_all, read_json_setting};
-use crate::model::Models;
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
-use crate::recordings::Recordings;
-use crate::registry::read_tools;
+use crate::resolve::resolve_settings;
 use crate::selection::Selection;
-use crate::settings::Settings;
-use crate::snapshot::capture;
-use crate::store::store_failure;
+use karat_project::Results;
+use karat_project::{EvalPath, discover};
+use karat_project::{Loaded, LoadedRubric, load_all, read_json_setting};
+use karat_workflows::context::agents::make_agents;
+use karat_workflows::context::chat_models::make_judge;
+use karat_workflows::context::clock::{SystemClock, TimeOrderedIds};
+use karat_workflows::context::models::Models;
+use karat_workflows::context::recordings::Recordings;
+use karat_workflows::context::snapshot::capture;
+use karat_workflows::context::tools::read_tools;
+use karat_workflows::settings::Settings;
 
 pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
-    let mut settings = Settings::resolve(&args.config, &args.paths, environment, printer)?;
+    let settings = resolve_settings(&args.config, &args.paths, environment, printer)?;
     let selection = Selection::new(&args.selection)?;
     let reports = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
     if args.format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
         return Err(Failure::invalid("stdout cannot hold both a report and the JSON output: give the report a file"));
     }
-    let mut paths = discover(&args.paths, &settings, &environment.current_dir)?;
+    let mut paths = discover(&args.paths, &settings.layout, &environment.process.current_dir)?;
     selection.drop_other_tiers(&mut paths)?;
-    let (mut loaded, mut rubrics) = load_all(paths, printer)?;
+    let (mut loaded, mut rubrics) = load_all(paths)?;
     selection.apply(&mut loaded, &mut rubrics)?;
-    let baseline = Results::baseline(&settings)?;
+    let baseline = Results::baseline(settings.baseline.as_ref(), &settings.layout)?;
     if args.selection.only_failed {
         if !rubrics.is_empty() {
             printer.warn("rubric files are left out by --only-failed: a score neither passes nor fails");
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         }
         match &baseline {
             Some(results) => results.keep_failed(&mut loaded)?,
-            None => Results::newest(&settings)?.keep_failed(&mut loaded)?,
+            None => Results::newest(&settings.layout)?.keep_failed(&mut loaded)?,
         }
     }
     let functions = start_functions(&loaded, &settings, environment, printer)?;
@@ -78,13 +79,13 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
     let preparing = async {
-        let tools = read_tools(&mut settings, printer).await?;
-        tools.warn_of_unknown(printer);
+        let tools = read_tools(&settings, printer.as_ref()).await?;
+        tools.warn_of_unknown(printer.as_ref());
         // One for all: a provider's limits and the budget are the run's, not an agent's.
         let mut models = Models::new(&settings, settings.recording.asks_nobody());
-        let agents = make_agents(&mut models, &mut settings, &tools, printer)?;
-        let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &mut settings, printer)? };
-        let plan = make_plan(&mut settings, loaded, &agents, tools.registry, baseline.as_ref(), printer).await?;
+        let agents = make_agents(&mut models, &settings, &tools, printer.as_ref())?;
+        let judge = if rubrics.is_empty() { None } else { make_judge(&mut models, &settings, printer.as_ref())? };
+        let plan = make_plan(&settings, loaded, &agents, tools.registry, baseline.as_ref(), printer).await?;
         Ok((agents, judge, models.throttles(), plan))
     };
     let (agents, judge, providers, mut plan) = match runtime.block_on(interrupts.unless_asked(preparing)) {
@@ -97,8 +98,8 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     };
     plan.rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), plan.registry.as_ref()), judge };
     plan.functions = functions;
-    check_output_dir(&settings.output_dir)?;
-    let recordings = Recordings::open(&settings, &environment.current_dir)?;
+    check_output_dir(&settings.layout.output_dir)?;
+    let recordings = Recordings::open(&settings, &environment.process.current_dir)?;
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     reports.iter().try_for_each(Report::check)?;
     let keeping =
@@ -112,7 +113,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     };
 
     let mut reporters = Reporters::default();
-    reporters.add(Box::new(ResultFileReporter::new(settings.output_dir.clone())));
+    reporters.add(Box::new(ResultFileReporter::new(settings.layout.output_dir.clone())));
     reporters.add(console(args.format, printer));
     if let Some(kept) = &kept {
         reporters.add(kept.reporter());
@@ -144,12 +145,27 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printe
     let status = finish(&totals, errors, kept, &redactor, printer);
     let count = totals.suites + totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
-    let folder = settings.output_dir.strip_prefix(&environment.current_dir).unwrap_or(&settings.output_dir);
+    let folder = settings
+        .layout
+        .output_dir
+        .strip_prefix(&environment.process.current_dir)
+        .unwrap_or(&settings.layout.output_dir);
     // Unless they could not all be written.
     if status == totals.status() {
         printer.note(&format!("run {run_id}: {files} in {}", folder.display()));
     }
-    Ok(recordings.close(status, printer))
+    Ok(tell_of_recordings(&recordings, status, printer))
+}
+
+/// Says what came of the recordings; an answer that could not be recorded is a lost result.
+fn tell_of_recordings(recordings: &Recordings, status: ExitStatus, printer: &Printer) -> ExitStatus {
+    let Some(told) = recordings.close() else { return status };
+    told.warnings.iter().for_each(|warning| printer.warn(warning));
+    for failure in &told.failures {
+        printer.failure(&Failure::errored(failure));
+    }
+    printer.note(&told.summary);
+    if told.failures.is_empty() || status == ExitStatus::Interrupted { status } else { ExitStatus::Errored }
 }
 
 async fn run_cancellable(
@@ -202,7 +218,7 @@ fn rubric_plans(rubrics: &[LoadedRubric], agents: usize, registry: Option<&Regis
 }
 
 async fn make_plan(
-    settings: &mut Settings,
+    settings: &Settings,
     mut loaded: Vec<Loaded>,
     agents: &[Arc<dyn Agent>],
     registry: Option<Registry>,
@@ -211,10 +227,9 @@ async fn make_plan(
 ) -> Result<Plan, Failure> {
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
     let snapshot = match &settings.snapshot {
-        Some(source) => Some(capture(source, settings.timeout, &settings.variables, &mut settings.redactor).await?),
+        Some(source) => Some(capture(source, settings.timeout, &settings.variables, &settings.redactor).await?),
         None => None,
     };
-    printer.keep_secret(settings.redactor.clone());
     let mut suites = Vec::with_capacity(loaded.len() * agents.len());
     for (place, agent) in agents.iter().enumerate() {
         let identity = agent.identity();
@@ -329,7 +344,7 @@ fn add_reports(reports: Vec<Report>, folder: &str, reporters: &mut Reporters) {
 /// Returns where we are in a workflow's repository: annotations name files from its root.
 fn repository_folder(environment: &Environment) -> String {
     let workspace = environment.github_workspace.as_deref().filter(|_| environment.github_actions);
-    let folder = workspace.and_then(|root| environment.current_dir.strip_prefix(root).ok());
+    let folder = workspace.and_then(|root| environment.process.current_dir.strip_prefix(root).ok());
     folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
@@ -363,7 +378,7 @@ fn finish(
     match kept {
         Ok(unkept) => warn_of_unkept(&unkept, printer),
         Err(error) => {
-            let failure = store_failure(error);
+            let failure = Failure::from(error);
             let message = format!("the run is not whole in the store: {}", failure.message);
             failures.push(Failure { message, ..failure });
         }

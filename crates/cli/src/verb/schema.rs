@@ -20,7 +20,6 @@ use karat_tools::tool_list::ToolList;
 use schemars::{Schema, schema_for};
 
 use crate::args::{SchemaArgs, SchemaName};
-use crate::config::ConfigFile;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::check::{CheckReport, RuleList};
@@ -29,12 +28,13 @@ use crate::verb::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::verb::forge::ForgeReport;
 use crate::verb::overlap::{ListReport, SuggestionReport};
 use crate::verb::regress::RegressReport;
+use karat_workflows::settings::Config;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let schema: Schema = match args.format {
         SchemaName::Case => schema_for!(EvalFileSchema),
         SchemaName::Rubric => schema_for!(RubricFileSchema),
-        SchemaName::Config => schema_for!(ConfigFile),
+        SchemaName::Config => schema_for!(Config),
         SchemaName::Result => schema_for!(SuiteResult),
         SchemaName::RubricResult => schema_for!(RubricResult),
         SchemaName::Coverage => schema_for!(Coverage),

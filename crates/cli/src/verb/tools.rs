@@ -18,15 +18,16 @@ use tokio::runtime::Runtime;
 use crate::args::{
     ConfigArgs, OutputFormat, ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb,
 };
-use crate::discover::{EvalPath, discover};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
-use crate::load::{parse_suite_file, read_bytes};
-use crate::lock::{lock_path, read_lock};
 use crate::printer::Printer;
-use crate::registry::list_tools;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_project::{ErrorKind, EvalPath, discover};
+use karat_project::{lock_path, read_lock};
+use karat_project::{parse_suite_file, read_bytes};
+use karat_workflows::context::tools::list_tools;
+use karat_workflows::settings::Settings;
 
 pub(crate) fn run(args: &ToolsArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     match &args.verb {
@@ -53,16 +54,16 @@ impl Known {
         environment: &Environment,
         printer: &Printer,
     ) -> Result<Self, Failure> {
-        let mut settings = Settings::resolve(config, paths, environment, printer)?;
+        let settings = resolve_settings(config, paths, environment, printer)?;
         let runtime = runtime_that_ends()?;
-        let registry = runtime.block_on(list_tools(&mut settings, printer))?;
+        let registry = runtime.block_on(list_tools(&settings, printer))?;
         let registry = registry.ok_or_else(|| {
-            let default = shown(&settings.tool_registry.path, &settings.here);
+            let default = shown(&settings.tool_registry.path, &settings.layout.here);
             Failure::invalid("nothing says what the agent's tools are")
                 .hint(format!("the default, {default}, is not there"))
                 .hint("name a source with --tool-registry-path, or as 'toolRegistryPath' in karat.json: docs/tools.md lists the kinds")
         })?;
-        if crate::registry::is_empty(&registry) {
+        if karat_workflows::context::tools::is_empty(&registry) {
             printer.warn("the tool registry has no tools");
         }
         Ok(Self { settings, registry, _runtime: runtime })
@@ -77,7 +78,7 @@ impl Known {
     }
 
     fn lock_path(&self, flag: Option<&PathBuf>) -> PathBuf {
-        lock_path(flag, &self.settings)
+        lock_path(flag, &self.settings.layout)
     }
 
     /// Prints a document as programs read it.
@@ -96,7 +97,7 @@ impl Known {
 }
 
 fn list(args: &ToolsListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let is_project = |name: &&String| environment.current_dir.join(name).join("karat.json").is_file();
+    let is_project = |name: &&String| environment.process.current_dir.join(name).join("karat.json").is_file();
     let (folders, names): (Vec<&String>, Vec<&String>) = args.names.iter().partition(is_project);
     if let [_, other, ..] = folders[..] {
         return Err(Failure::invalid(format!("'{other}' is a project of its own: list one at a time")));
@@ -161,20 +162,22 @@ fn is_meant(name: &str, pattern: &Pattern, tool: &Tool) -> bool {
 }
 
 fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    if let Some(folder) = args.folder.as_ref().filter(|folder| !environment.current_dir.join(folder).is_dir()) {
+    if let Some(folder) = args.folder.as_ref().filter(|folder| !environment.process.current_dir.join(folder).is_dir()) {
         return Err(Failure::invalid(format!("there is no folder {}", folder.display()))
             .hint("all tools of a project are locked: name its folder, or nothing"));
     }
     let known = Known::read(&args.config, args.folder.as_slice(), environment, printer)?;
     let path = known.lock_path(args.lock_file.as_ref());
-    let shown = shown(&path, &known.settings.here);
+    let shown = shown(&path, &known.settings.layout.here);
     if known.warn_of_gaps(printer) {
         return Err(Failure::errored(format!("{shown} is left as it is: a part of the tool registry is broken"))
             .hint("mend what the warnings name, so that the lock holds all tools"));
     }
-    let before = read_lock(&path, &shown, printer)?;
+    let before = read_lock(&path, &shown)?;
     let mut now = ToolsLock::of(&known.registry);
-    if crate::registry::is_empty(&known.registry) && before.as_ref().is_some_and(|before| !before.tools.is_empty()) {
+    if karat_workflows::context::tools::is_empty(&known.registry)
+        && before.as_ref().is_some_and(|before| !before.tools.is_empty())
+    {
         return Err(Failure::invalid(format!("{shown} is left as it is: the tool registry has no tools"))
             .hint("if that is right, remove the lock"));
     }
@@ -215,8 +218,8 @@ fn lock(args: &ToolsLockArgs, environment: &Environment, printer: &Printer) -> R
 fn diff(args: &ToolsDiffArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let known = Known::read(&args.config, &args.paths, environment, printer)?;
     let path = known.lock_path(args.lock_file.as_ref());
-    let shown = shown(&path, &known.settings.here);
-    let before = read_lock(&path, &shown, printer)?.ok_or_else(|| {
+    let shown = shown(&path, &known.settings.layout.here);
+    let before = read_lock(&path, &shown)?.ok_or_else(|| {
         Failure::invalid(format!("there is no {shown} to compare with"))
             .hint("'karat tools lock' writes it, to be committed with the eval files")
     })?;
@@ -260,12 +263,12 @@ fn print_export_script(args: &ToolsExportScriptArgs, printer: &Printer) -> Resul
 
 /// Finds the eval files; where nobody named any, none need to be there.
 fn eval_paths(paths: &[PathBuf], settings: &Settings, environment: &Environment) -> Result<Vec<EvalPath>, Failure> {
-    if paths.is_empty() && !settings.root.join("evals").is_dir() {
+    if paths.is_empty() && !settings.layout.root.join("evals").is_dir() {
         return Ok(Vec::new());
     }
-    match discover(paths, settings, &environment.current_dir) {
-        Err(failure) if paths.is_empty() && failure.status == ExitStatus::NothingSelected => Ok(Vec::new()),
-        found => found,
+    match discover(paths, &settings.layout, &environment.process.current_dir) {
+        Err(error) if paths.is_empty() && error.kind == ErrorKind::NothingSelected => Ok(Vec::new()),
+        found => Ok(found?),
     }
 }
 

@@ -20,6 +20,8 @@ enum Layer {
     Derived,
     /// One technology or capability each.
     Capability,
+    /// The use cases, which join capabilities.
+    Workflows,
     /// What people and programs read.
     Presentation,
     /// HTTP.
@@ -30,7 +32,7 @@ enum Layer {
     Testkit,
 }
 
-const LAYERS: [(&str, Layer); 15] = [
+const LAYERS: [(&str, Layer); 17] = [
     ("karat-pattern", Layer::Parts),
     ("karat-json", Layer::Parts),
     ("karat-core", Layer::Domain),
@@ -42,6 +44,8 @@ const LAYERS: [(&str, Layer); 15] = [
     ("karat-sandbox", Layer::Capability),
     ("karat-traces", Layer::Capability),
     ("karat-store", Layer::Capability),
+    ("karat-project", Layer::Capability),
+    ("karat-workflows", Layer::Workflows),
     ("karat-report", Layer::Presentation),
     ("karat-server", Layer::Server),
     ("karat", Layer::CommandLine),
@@ -50,6 +54,9 @@ const LAYERS: [(&str, Layer); 15] = [
 
 /// Crates that reach for files, network or an async runtime, and so must not come near the domain.
 const IMPURE: [&str; 6] = ["tokio", "reqwest", "axum", "sqlx", "hyper", "rusqlite"];
+
+/// Crates of a surface: a workflow must run without a terminal and without a web server.
+const SURFACE: [&str; 8] = ["clap", "console", "crossterm", "indicatif", "inquire", "miette", "axum", "textwrap"];
 
 /// A crate of the workspace and the dependencies in its manifest.
 #[derive(Debug)]
@@ -106,13 +113,22 @@ fn violations(packages: &[Package]) -> Vec<String> {
         for dependency in dependencies {
             let rule = match layer_of(&dependency.name) {
                 Some(target) => broken_rule(layer, target, dependency),
-                None => (layer <= Layer::Derived && IMPURE.contains(&dependency.name.as_str()))
-                    .then_some("the domain is pure: declare a port there and implement it in a capability"),
+                None => broken_rule_of_outside(layer, dependency),
             };
             found.extend(rule.map(|rule| format!("'{name}' depends on '{}': {rule}", dependency.name)));
         }
     }
     found
+}
+
+fn broken_rule_of_outside(layer: Layer, dependency: &Dependency) -> Option<&'static str> {
+    if layer <= Layer::Derived && IMPURE.contains(&dependency.name.as_str()) {
+        return Some("the domain is pure: declare a port there and implement it in a capability");
+    }
+    if layer == Layer::Workflows && SURFACE.contains(&dependency.name.as_str()) && !dependency.development {
+        return Some("a workflow has no surface: emit an event or return a result");
+    }
+    None
 }
 
 fn broken_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option<&'static str> {
@@ -162,11 +178,13 @@ fn crate_with(name: &str, dependencies: &[&str]) -> Package {
 
 #[test]
 fn what_the_layers_allow() {
-    let allowed: [(&str, &[&str]); 7] = [
+    let allowed: [(&str, &[&str]); 9] = [
         ("karat-core", &["karat-json", "karat-pattern", "serde_json", "dev:proptest"]),
         ("karat-agents", &["karat-core", "tokio", "reqwest", "dev:karat-testkit"]),
         ("karat-store", &["karat-core", "sqlx"]),
-        ("karat-server", &["karat-core", "karat-store", "karat-runner", "axum", "dev:karat-testkit"]),
+        ("karat-workflows", &["karat-store", "karat-runner", "karat-project", "tokio"]),
+        ("karat-report", &["karat-workflows", "karat-core"]),
+        ("karat-server", &["karat-core", "karat-workflows", "karat-report", "axum", "dev:karat-testkit"]),
         ("karat", &["karat-core", "karat-agents", "karat-registry", "karat-report", "karat-runner"]),
         ("karat", &["karat-server", "dev:karat-testkit"]),
         ("karat-testkit", &["karat-core", "axum", "tokio"]),
@@ -178,7 +196,7 @@ fn what_the_layers_allow() {
 
 #[test]
 fn what_the_layers_forbid() {
-    let forbidden: [(&str, &[&str], &str); 14] = [
+    let forbidden: [(&str, &[&str], &str); 18] = [
         ("karat-json", &["karat-core"], "never above"),
         ("karat-json", &["karat-pattern"], "of one layer"),
         ("karat-core", &["karat-report"], "never above"),
@@ -188,6 +206,10 @@ fn what_the_layers_forbid() {
         ("karat-runner", &["karat-agents"], "of one layer"),
         ("karat-runner", &["dev:karat-report"], "never above"),
         ("karat-store", &["karat-server"], "never above"),
+        ("karat-store", &["karat-workflows"], "never above"),
+        ("karat-workflows", &["karat-report"], "never above"),
+        ("karat-workflows", &["clap"], "has no surface"),
+        ("karat-workflows", &["crossterm"], "has no surface"),
         ("karat-agents", &["karat-testkit"], "[dev-dependencies]"),
         ("karat", &["karat-testkit"], "[dev-dependencies]"),
         ("karat-server", &["karat"], "never above"),

@@ -179,11 +179,11 @@ fn flags_and_variables_are_read_strictly() {
         let output = project.run(arguments.iter().copied());
         assert_eq!((output.code, output.stderr.contains(expected)), (Some(2), true), "{}", output.stderr);
     };
-    refuse(&["run", "--trials", "0"], "--trials must be more than 0");
+    refuse(&["run", "--trials", "0"], "--trials must be a whole number from 1");
     refuse(&["run", "--trials", "10001"], "--trials must be at most 10000");
     refuse(&["run", "--gates", r#"{"passRate": 95}"#], "as a share: 0.95");
     refuse(&["run", "--gates", r#"{"maxCost": 1}"#], "did you mean 'maxCostUsd'?");
-    refuse(&["run", "--gates", "0.9"], "--gates: the file must be an object");
+    refuse(&["run", "--gates", "0.9"], "--gates must be an object");
     let output = project.command(["run"]).env("KARAT_TRIALS", "many").run();
     assert!(output.stderr.contains("KARAT_TRIALS must be a number, found 'many'"), "{}", output.stderr);
     let output = project.command(["run"]).env("KARAT_GATES", "{\"passRate\": \"all\"}").run();

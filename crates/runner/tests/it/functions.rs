@@ -177,7 +177,7 @@ async fn what_functions_say_holds_no_secret() {
         .on("eval_tells", Say::Judge(said))
         .on("eval_raises", error(ErrorKind::Exception, &format!("E: {SECRET}\n{SECRET}")));
     let functions = Arc::new(functions);
-    let mut redactor = Redactor::default();
+    let redactor = Redactor::default();
     redactor.add(SECRET);
     let cases = vec![judged("1", &["eval_tells"]), judged("2", &["eval_raises"])];
     let ran = play(Plan { redactor, ..with(&functions, cases) }, FakeAgent::default()).await;

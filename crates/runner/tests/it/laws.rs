@@ -261,7 +261,7 @@ async fn whoever_ends_first_the_results_are_the_same_bytes() {
         let earlier = play(plan(vec![suite("1", suites[1].file.cases.clone())]), FakeAgent::default()).await;
         let cases = earlier.suite().cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
         suites[1].baseline = Some(Baseline { run_id: "run-0".to_owned(), cases });
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.add("hunter22");
         let concurrency = 2 + usize::try_from(seed).unwrap() % 7;
         let ran = play(Plan { concurrency, redactor, ..plan(suites) }, agent).await;

@@ -12,7 +12,7 @@ use crate::support::{Act, FakeAgent, case, cases, plan, play, suite};
 const SECRET: &str = "s3cr3t-of-the-house";
 
 fn keeping(secrets: &[&str]) -> Redactor {
-    let mut redactor = Redactor::default();
+    let redactor = Redactor::default();
     for secret in secrets {
         redactor.add(secret);
     }

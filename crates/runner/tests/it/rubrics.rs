@@ -351,7 +351,7 @@ async fn interrupted_what_was_scored_is_reported() {
 #[tokio::test(start_paused = true)]
 async fn secrets_reach_neither_the_judge_nor_the_result() {
     const SECRET: &str = "sk-very-secret-key";
-    let mut redactor = Redactor::default();
+    let redactor = Redactor::default();
     redactor.add(SECRET);
     let judge = FakeJudge::default();
     let asked = Arc::clone(&judge.asked);

@@ -10,11 +10,12 @@ use karat_json::Problem;
 
 use super::issue::{Issue, Marked, locate, problem};
 use super::report::INVALID;
-use crate::discover::{EvalPath, discover_archives, looks_like_eval_file};
 use crate::failure::Failure;
-use crate::load::{read_bytes, without_bom};
-use crate::regression::archive_path;
-use crate::settings::Settings;
+use karat_json::without_bom;
+use karat_project::archive_path;
+use karat_project::read_bytes;
+use karat_project::{EvalPath, discover_archives, looks_like_eval_file};
+use karat_workflows::settings::Settings;
 
 /// What an archive is called whose eval file may be gone; other names may be of anything.
 const REGRESSION_ARCHIVE: &str = ".regression.archived.json";
@@ -29,7 +30,7 @@ pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Setti
             archives.insert(archive.clone(), EvalPath { path: archive, shown, ..path.clone() });
         }
     }
-    for path in discover_archives(paths, settings, &settings.here)? {
+    for path in discover_archives(paths, &settings.layout, &settings.layout.here)? {
         let is_archive = path.path.to_string_lossy().ends_with(REGRESSION_ARCHIVE);
         // Somebody may have renamed an eval file, which is then checked as one.
         if is_archive && !looks_like_eval_file(&path.path) {

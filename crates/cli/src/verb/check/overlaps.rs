@@ -10,8 +10,8 @@ use karat_tools::overlap::{OverlapMap, Uncovered, check_overlaps};
 
 use super::issue::{Issue, Marked, locate, problem};
 use crate::failure::Failure;
-use crate::load::read_text;
-use crate::settings::Settings;
+use karat_project::read_text;
+use karat_workflows::settings::Settings;
 
 /// What was found in the map.
 pub(super) struct Checked {
@@ -41,7 +41,7 @@ pub(super) fn check(
     }
     let path = &settings.overlap_map.path;
     let text: Arc<str> = Arc::from(read_text(path, "the overlap map")?);
-    let shown = path.strip_prefix(&settings.here).unwrap_or(path).display().to_string();
+    let shown = path.strip_prefix(&settings.layout.here).unwrap_or(path).display().to_string();
     Ok(Checked { issues: locate(&shown, &text, problems), is_hidden })
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use karat_core::registry::ToolPlace;
 use karat_json::{Place, Position};
 
-use crate::load::without_bom;
-use crate::settings::Settings;
+use karat_json::without_bom;
+use karat_workflows::settings::Settings;
 
 /// How far behind a description's beginning its words are looked for, beyond its length: quotes and escapes take room.
 const SLACK: usize = 200;
@@ -31,8 +31,8 @@ struct SourceText {
 impl Sources {
     pub(super) fn new(settings: &Settings) -> Self {
         let path = &settings.tool_registry.path;
-        let registry = path.strip_prefix(&settings.here).unwrap_or(path).display().to_string();
-        Self::below(settings.here.clone(), registry)
+        let registry = path.strip_prefix(&settings.layout.here).unwrap_or(path).display().to_string();
+        Self::below(settings.layout.here.clone(), registry)
     }
 
     /// Makes sources whose names are relative to a folder.

@@ -8,9 +8,9 @@ use karat_tools::overlap::OverlapMap;
 
 use super::issue::Issue;
 use super::source_text::{Sources, Words};
-use crate::load::read_text;
 use crate::printer::quoted_lines;
-use crate::settings::Settings;
+use karat_project::read_text;
+use karat_workflows::settings::Settings;
 
 /// The rule under which what somebody has to mend in a registry is listed.
 const BROKEN: &str = "registry-broken";
@@ -123,7 +123,7 @@ pub(super) fn unused_silences(silencer: &Silencer<'_>, registry: &Registry, sett
     for problem in &mut problems {
         problem.pointer.insert_str(0, "/silence");
     }
-    let shown = file.strip_prefix(&settings.here).unwrap_or(file).display().to_string();
+    let shown = file.strip_prefix(&settings.layout.here).unwrap_or(file).display().to_string();
     let findings = Finding::locate_all(&text, problems);
     let issue = |finding| Issue::in_text(&shown, &text, finding, SILENCES_NOTHING, Severity::Warning);
     findings.into_iter().map(issue).collect()

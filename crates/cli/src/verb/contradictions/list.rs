@@ -12,8 +12,8 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::stored_eval::find_eval;
 
 /// How many people are shown at once.
@@ -24,7 +24,7 @@ pub(super) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let list = with_store(open_store_to_read(&settings), async |store| read(args, store).await);
     let list = runtime_that_ends()?.block_on(list)?;
     match args.format {
@@ -60,11 +60,11 @@ async fn read(args: &ContradictionsListArgs, store: &Store) -> Result<Contradict
     };
     let open = ContradictionFilter { eval_id, trace_id: None, resolved: false, limit: None };
     let all = ContradictionFilter { resolved: true, ..open.clone() };
-    let count_open = store.count_contradictions(&open).await.map_err(store_failure)?;
-    let count_all = store.count_contradictions(&all).await.map_err(store_failure)?;
+    let count_open = store.count_contradictions(&open).await?;
+    let count_all = store.count_contradictions(&all).await?;
     let (filter, total, resolved) =
         if args.all { (all, count_all, 0) } else { (open, count_open, count_all.saturating_sub(count_open)) };
     let filter = ContradictionFilter { limit, ..filter };
-    let contradictions = store.contradictions(&filter).await.map_err(store_failure)?;
+    let contradictions = store.contradictions(&filter).await?;
     Ok(ContradictionList { contradictions, total, resolved })
 }

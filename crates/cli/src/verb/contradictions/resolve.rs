@@ -9,22 +9,22 @@ use karat_report::printable;
 use karat_store::Store;
 
 use crate::args::{ContradictionsResolveArgs, OutputFormat};
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::stored_eval::find_eval;
 use crate::trace_id::resolve_trace_id;
+use karat_workflows::context::clock::SystemClock;
 
 pub(super) fn run(
     args: &ContradictionsResolveArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let author = args.author.name(environment)?;
     let resolution = Resolution {
         kind: args.kind.into(),
@@ -84,10 +84,10 @@ async fn resolve(
         Failure::nothing_selected(format!("people do not contradict {eval_id} on trace {trace_id}"))
             .hint(format!("'karat contradictions {eval_id}' lists where they do"))
     };
-    let found = store.contradictions(&filter).await.map_err(store_failure)?;
+    let found = store.contradictions(&filter).await?;
     let contradiction = found.into_iter().next().ok_or_else(none)?;
     let before = contradiction.resolution.as_ref().map(|resolution| resolution.kind);
-    if !store.resolve(&eval_id, &trace_id, &resolution).await.map_err(store_failure)? {
+    if !store.resolve(&eval_id, &trace_id, &resolution).await? {
         // Somebody judged or rated it again in the meantime.
         return Err(none());
     }

@@ -7,15 +7,15 @@ use karat_report::{evals_added_text, printable};
 use karat_store::Store;
 
 use crate::args::{EvalAddArgs, OutputFormat};
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::functions::{load_functions, no_functions, paths_among};
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::sandbox::find_guest;
-use crate::settings::Settings;
-use crate::store::{open_store, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store, with_store};
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::context::sandbox::find_guest;
 
 /// Says that code comes back which another version was made to replace: a file that was left as it was would undo a
 /// refinement, and nobody would know.
@@ -31,9 +31,9 @@ fn warn_of_return(version: &NewVersion, before: &[EvalVersion], printer: &Printe
 /// Adds a version after those that there are, and returns its number and whether it is new.
 async fn add(version: &NewVersion, store: &Store, printer: &Printer) -> Result<(u64, bool), Failure> {
     loop {
-        let before = store.versions(&version.eval_id).await.map_err(store_failure)?;
+        let before = store.versions(&version.eval_id).await?;
         let after = before.last().map(|newest| newest.version);
-        match store.add_version(&NewVersion { after, ..version.clone() }).await.map_err(store_failure)? {
+        match store.add_version(&NewVersion { after, ..version.clone() }).await? {
             AddedVersion::Added(number) => {
                 warn_of_return(version, &before, printer);
                 return Ok((number, true));
@@ -46,14 +46,14 @@ async fn add(version: &NewVersion, store: &Store, printer: &Printer) -> Result<(
 }
 
 pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &environment.current_dir);
-    let settings = Settings::resolve(&args.store.config_args(), &paths, environment, printer)?;
+    let paths = paths_among(&args.functions, &environment.process.current_dir);
+    let settings = resolve_settings(&args.store.config_args(), &paths, environment, printer)?;
     let functions = load_functions(&args.functions, &settings, printer)?;
     if functions.is_empty() {
         return Err(no_functions(&settings));
     }
     let note = args.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
-    let guest = find_guest(environment)?;
+    let guest = find_guest(environment.process.guest.as_deref())?;
     let adding = with_store(open_store(&settings), async |store| {
         let mut evals = Vec::with_capacity(functions.len());
         for loaded in &functions {

@@ -12,16 +12,17 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::stored_eval::{ADD_ONE, find_eval, version_among, versions_of};
+use karat_workflows::settings::Settings;
 
 pub(super) fn run(
     args: &EvalAgreementArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.config_args(), &[], environment, printer)?;
     let report = with_store(open_store_to_read(&settings), async |store| measure(args, store, &settings).await);
     let report = runtime_that_ends()?.block_on(report)?;
     match args.format {
@@ -55,7 +56,7 @@ fn advise(report: &AgreementReport, printer: &Printer) {
 async fn measure(args: &EvalAgreementArgs, store: &Store, settings: &Settings) -> Result<AgreementReport, Failure> {
     let evals = match &args.name {
         Some(name) => vec![find_eval(store, name).await?],
-        None => store.evals().await.map_err(store_failure)?,
+        None => store.evals().await?,
     };
     if evals.is_empty() {
         return Err(Failure::nothing_selected("there are no evals in the store").hint(ADD_ONE));
@@ -64,7 +65,7 @@ async fn measure(args: &EvalAgreementArgs, store: &Store, settings: &Settings) -
     for eval in evals {
         measured.extend(measure_eval(store, &eval, args.version, &settings.agreement).await?);
     }
-    let patterns = store.rating_patterns().await.map_err(store_failure)?;
+    let patterns = store.rating_patterns().await?;
     Ok(AgreementReport::new(measured, RaterAgreement::of(&patterns), settings.agreement))
 }
 
@@ -78,9 +79,9 @@ async fn measure_eval(
     let shown = version_among(&versions, version)?.version;
     let mut lines = Vec::with_capacity(versions.len());
     for version in &versions {
-        let counts = store.agreement(&eval.eval_id, version.version).await.map_err(store_failure)?;
+        let counts = store.agreement(&eval.eval_id, version.version).await?;
         lines.push(VersionAgreement::new(version.version, version.created_at, counts));
     }
-    let days = store.agreement_by_day(&eval.eval_id, shown).await.map_err(store_failure)?;
+    let days = store.agreement_by_day(&eval.eval_id, shown).await?;
     Ok(EvalAgreement::new(&eval.eval_id, shown, lines, Trend::of(&days), thresholds))
 }

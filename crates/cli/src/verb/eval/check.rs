@@ -20,7 +20,8 @@ use crate::eval_functions::FunctionFile;
 use crate::failure::Failure;
 use crate::functions::{Meant, find_meant, no_functions, paths_among, refuse_other_file};
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_workflows::settings::Settings;
 
 /// How many findings of one file a person is shown.
 const MOST_SHOWN: usize = 50;
@@ -76,9 +77,9 @@ struct FileFinding {
 }
 
 pub(crate) fn run(args: &EvalCheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &environment.current_dir);
+    let paths = paths_among(&args.functions, &environment.process.current_dir);
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
-    let settings = Settings::resolve(&config, &paths, environment, printer)?;
+    let settings = resolve_settings(&config, &paths, environment, printer)?;
     let files = find_meant(&args.functions, &settings)?;
     if files.is_empty() {
         return Err(no_functions(&settings));

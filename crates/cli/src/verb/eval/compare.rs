@@ -12,8 +12,8 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::stored_eval::{find_eval, version_among, versions_of};
 
 /// The eval that is meant, and its versions as far as they are said.
@@ -25,7 +25,7 @@ struct Wanted {
 
 pub(super) fn run(args: &EvalCompareArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let wanted = Wanted::read(&args.versions)?;
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let comparison = with_store(open_store_to_read(&settings), async |store| compare(&wanted, store).await);
     let comparison = runtime_that_ends()?.block_on(comparison)?;
     match args.format {
@@ -57,7 +57,7 @@ async fn compare(wanted: &Wanted, store: &Store) -> Result<VersionComparison, Fa
     let eval = find_eval(store, &wanted.name).await?;
     let versions = versions_of(store, &eval).await?;
     let (before, now) = wanted.two_of(&versions)?;
-    let pairs = store.verdict_pairs(&eval.eval_id, before, now).await.map_err(store_failure)?;
+    let pairs = store.verdict_pairs(&eval.eval_id, before, now).await?;
     Ok(VersionComparison::of(&eval.eval_id, before, now, pairs))
 }
 

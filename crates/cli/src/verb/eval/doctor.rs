@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::sandbox::{find_guest, open_sandbox, sandbox_failure};
+use karat_workflows::context::sandbox::{find_guest, open_sandbox};
 
 /// What of a function's output is kept, in KB.
 const OUTPUT_KB: u64 = 64;
@@ -102,10 +102,12 @@ fn examine(
         OutputFormat::Human => printer.print(text),
         OutputFormat::Json => Ok(()),
     };
-    let guest = find_guest(environment).map_err(|failure| Failure { status: ExitStatus::Errored, ..failure })?;
+    let guest = find_guest(environment.process.guest.as_deref())
+        .map_err(|failure| Failure { status: ExitStatus::Errored, ..failure.into() })?;
     tell(&report.guest.insert(GuestReport::of(&guest)).text())?;
     let start = Instant::now();
-    let sandbox = open_sandbox(environment).map_err(|failure| Failure { status: ExitStatus::Errored, ..failure })?;
+    let sandbox = open_sandbox(environment.process.guest.as_deref())
+        .map_err(|failure| Failure { status: ExitStatus::Errored, ..failure.into() })?;
     let load_ms = milliseconds(start.elapsed());
     report.load_ms = Some(load_ms);
     tell(&row("", &format!("loaded in {load_ms} ms")))?;
@@ -127,7 +129,7 @@ fn try_all(
         }
     });
     told?;
-    let trials = trials.map_err(sandbox_failure)?;
+    let trials = trials?;
     Ok(trials.into_iter().map(PromiseReport::of).collect())
 }
 

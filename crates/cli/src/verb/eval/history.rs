@@ -10,16 +10,16 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::stored_eval::{find_eval, versions_of};
 
 pub(crate) fn run(args: &EvalHistoryArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let reading = with_store(open_store_to_read(&settings), async |store| {
         let eval = find_eval(store, &args.name).await?;
         let versions = versions_of(store, &eval).await?;
-        let counts = store.version_counts(&eval.eval_id).await.map_err(store_failure)?;
+        let counts = store.version_counts(&eval.eval_id).await?;
         Ok(EvalHistory::new(&eval.eval_id, &versions, &counts))
     });
     let history = runtime_that_ends()?.block_on(reading)?;

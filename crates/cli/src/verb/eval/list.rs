@@ -10,13 +10,13 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::stored_eval::ADD_ONE;
 
 pub(crate) fn run(args: &EvalListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
-    let listing = with_store(open_store_to_read(&settings), async |store| store.evals().await.map_err(store_failure));
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
+    let listing = with_store(open_store_to_read(&settings), async |store| store.evals().await.map_err(Failure::from));
     let list = EvalList { evals: runtime_that_ends()?.block_on(listing)? };
     match args.format {
         OutputFormat::Json => printer.print_json(&list)?,

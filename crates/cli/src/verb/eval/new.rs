@@ -10,7 +10,8 @@ use crate::args::{ConfigArgs, EvalNewArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_workflows::settings::Settings;
 
 const FUNCTION: &str = include_str!("starting_function.py");
 const CASES: &str = include_str!("starting_cases.jsonl");
@@ -24,7 +25,7 @@ const LONGEST_NAME: usize = 80;
 pub(crate) fn run(args: &EvalNewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let name = plain_name(&args.name)?;
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
-    let settings = Settings::resolve(&config, &[], environment, printer)?;
+    let settings = resolve_settings(&config, &[], environment, printer)?;
     let folder = &settings.eval_functions.path;
     let function = folder.join(format!("{name}.py"));
     let cases = folder.join(format!("{name}.cases.jsonl"));

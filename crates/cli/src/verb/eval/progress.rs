@@ -19,7 +19,7 @@ pub(super) struct JudgingProgress {
 impl JudgingProgress {
     /// Makes one where somebody is there to see it; the total is in bytes, or whatever is counted.
     pub(super) fn new(environment: &Environment, printer: &Printer, total: Option<u64>) -> Option<Self> {
-        if !environment.stderr_is_terminal || environment.ci {
+        if !environment.stderr_is_terminal || environment.process.ci {
             return None;
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());

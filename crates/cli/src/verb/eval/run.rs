@@ -14,15 +14,15 @@ use super::listening::{Hearer, Listening};
 use super::progress::JudgingProgress;
 use super::rows::Rows;
 use crate::args::{EvalRunArgs, RowFormat};
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::functions::{LoadedFunction, load_functions, paths_among};
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::sandbox::{open_sandbox, sandbox_failure};
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
 use crate::traces::{Origins, Traces};
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::context::sandbox::open_sandbox;
 
 pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if let Some(flag) = args.only_stored() {
@@ -30,17 +30,17 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
             Failure::invalid(format!("{flag} is for traces in the store")).hint("--stored in place of --traces")
         );
     }
-    let (functions, traces) = args.functions_and_traces(&environment.current_dir);
+    let (functions, traces) = args.functions_and_traces(&environment.process.current_dir);
     if functions.is_empty() {
         return Err(Failure::invalid("no eval function is named").hint("karat eval run FILE|NAME --traces FILE"));
     }
-    let paths = paths_among(&functions, &environment.current_dir);
-    let settings = Settings::resolve(&args.limits.config_args(), &paths, environment, printer)?;
+    let paths = paths_among(&functions, &environment.process.current_dir);
+    let settings = resolve_settings(&args.limits.config_args(), &paths, environment, printer)?;
     let limits = args.limits.limits(settings.eval_limits)?;
     let jobs = args.limits.jobs()?;
     let functions = load_functions(&functions, &settings, printer)?;
     let traces = Traces::open(&traces, environment)?;
-    let sandbox = open_sandbox(environment)?;
+    let sandbox = open_sandbox(environment.process.guest.as_deref())?;
     // From here on there is something to finish.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
         progress.end(printer);
     }
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let judged = judged.map_err(|error| origins.refusal().unwrap_or_else(|| sandbox_failure(error)));
+    let judged = judged.map_err(|error| origins.refusal().unwrap_or_else(|| Failure::from(error)));
     if tally.traces() == 0
         && let Err(failure) = judged
     {

@@ -17,10 +17,11 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::functions::{LoadedFunction, load_functions, no_functions, paths_among};
 use crate::interrupt::runtime_that_ends;
-use crate::load::without_bom;
 use crate::printer::Printer;
-use crate::sandbox::{open_sandbox, sandbox_failure};
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_json::without_bom;
+use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::settings::Settings;
 
 /// How many cases a thread is given at once.
 const BATCH: usize = 4;
@@ -34,8 +35,8 @@ struct Suite {
 }
 
 pub(crate) fn run(args: &EvalTestArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &environment.current_dir);
-    let settings = Settings::resolve(&args.limits.config_args(), &paths, environment, printer)?;
+    let paths = paths_among(&args.functions, &environment.process.current_dir);
+    let settings = resolve_settings(&args.limits.config_args(), &paths, environment, printer)?;
     let task = Task {
         functions: Vec::new(),
         limits: args.limits.limits(settings.eval_limits)?,
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &EvalTestArgs, environment: &Environment, printer: &Prin
     let suites = read_cases(functions, &settings, printer)?;
     let mut tested = Vec::with_capacity(suites.len());
     if suites.iter().any(|suite| !suite.cases.is_empty()) {
-        let sandbox = open_sandbox(environment)?;
+        let sandbox = open_sandbox(environment.process.guest.as_deref())?;
         let _runtime = runtime_that_ends()?;
         for suite in suites {
             tested.push(judge(suite, &sandbox, &task, &settings)?);
@@ -116,8 +117,7 @@ fn judge(mut suite: Suite, sandbox: &Sandbox, task: &Task, settings: &Settings) 
     judge_in_order(sandbox, &task, batches.into_iter(), |judged: Judged| {
         conclusions.extend(judged.judgements.into_iter().map(|judgement| judgement.conclusion));
         ControlFlow::Continue(())
-    })
-    .map_err(sandbox_failure)?;
+    })?;
     let tested = cases.into_iter().zip(conclusions).map(|(case, conclusion)| TestedCase::new(case, conclusion));
     Ok(suite.tested(tested.collect(), settings))
 }

@@ -10,14 +10,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{AuthorArgs, FeedbackAddArgs, FeedbackRetractArgs, OutputFormat, StoreArgs};
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::trace_id::resolve_trace_id;
+use karat_workflows::context::clock::SystemClock;
 
 /// What came of saying something.
 #[derive(Serialize, JsonSchema)]
@@ -64,7 +64,7 @@ pub(super) fn retract(
 
 fn say(wish: &Wish<'_>, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let author = wish.author.name(environment)?;
-    let settings = Settings::resolve(&wish.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&wish.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
     let (trace_id, change) = runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
         let trace_id = resolve_trace_id(store, wish.trace).await?;
@@ -85,7 +85,7 @@ async fn change(
     author: String,
     store: &impl FeedbackStore,
 ) -> Result<FeedbackChange, Failure> {
-    let mut statements = store.feedback_of(trace_id).await.map_err(store_failure)?;
+    let mut statements = store.feedback_of(trace_id).await?;
     let before = statements.iter().rev().find(|feedback| feedback.author == author).cloned();
     if wish.rating.is_none() && before.as_ref().is_none_or(|before| before.rating.is_none()) {
         return Err(Failure::invalid(format!("{author} has said nothing of trace '{trace_id}'"))
@@ -101,7 +101,7 @@ async fn change(
     };
     let added = !feedback.repeats(before.as_ref());
     if added {
-        store.add_feedback(std::slice::from_ref(&feedback)).await.map_err(store_failure)?;
+        store.add_feedback(std::slice::from_ref(&feedback)).await?;
         statements.push(feedback.clone());
     }
     let (rating, authors) = consensus_of(&statements);

@@ -16,15 +16,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{FeedbackImportArgs, FeedbackKind, OutputFormat};
-use crate::clock::SystemClock;
 use crate::diagnostic::print_findings;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
-use crate::load::without_bom;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
+use karat_json::without_bom;
+use karat_workflows::context::clock::SystemClock;
 
 /// How many rows that are left out are told in words.
 const MOST_TOLD: usize = 10;
@@ -75,7 +75,7 @@ pub(super) fn run(
         Err(failure) if args.author.author.is_some() => return Err(failure),
         author => author.ok(),
     };
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let (name, bytes) = read_file(&args.file, environment)?;
     let text = text_of(&name, &bytes)?;
     let format = match args.from {
@@ -115,7 +115,7 @@ pub(super) fn run(
             invalid: findings.iter().map(InvalidRow::from).collect(),
         };
         if !args.dry_run {
-            let added = store.add_feedback(&statements).await.map_err(store_failure)?;
+            let added = store.add_feedback(&statements).await?;
             let new = added.iter().filter(|is_new| **is_new).count() as u64;
             report.unchanged += report.added - new;
             report.added = new;
@@ -182,7 +182,8 @@ fn read_file(file: &Path, environment: &Environment) -> Result<(String, Vec<u8>)
     let read = if file.as_os_str() == "-" {
         std::io::stdin().lock().read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(environment.current_dir.join(file)).and_then(|mut file| file.read_to_end(&mut bytes))
+        std::fs::File::open(environment.process.current_dir.join(file))
+            .and_then(|mut file| file.read_to_end(&mut bytes))
     };
     match read {
         Ok(_) => Ok((name, bytes)),
@@ -203,10 +204,10 @@ fn text_of<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Failure> {
 async fn refuse_unknown_traces(file: &mut FeedbackFile, store: &Store) -> Result<(), Failure> {
     let ids: BTreeSet<&str> = file.statements.iter().map(|statement| statement.feedback.trace_id.as_str()).collect();
     let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
-    let missing = store.missing_traces(&ids).await.map_err(store_failure)?;
+    let missing = store.missing_traces(&ids).await?;
     let mut longer: HashMap<&str, String> = HashMap::new();
     for id in missing.iter().take(MOST_COMPLETED) {
-        if let [only] = store.trace_ids(id, 2).await.map_err(store_failure)?.as_slice() {
+        if let [only] = store.trace_ids(id, 2).await?.as_slice() {
             longer.insert(id, only.clone());
         }
     }
@@ -241,7 +242,7 @@ async fn without_known(file: &FeedbackFile, now: Timestamp, store: &Store) -> Re
     let mut newest: HashMap<(String, String), Feedback> = HashMap::new();
     for author in undated {
         // The newest come first.
-        for feedback in store.list_feedback(Some(author), false, None).await.map_err(store_failure)? {
+        for feedback in store.list_feedback(Some(author), false, None).await? {
             newest.entry((feedback.trace_id.clone(), feedback.author.clone())).or_insert(feedback);
         }
     }

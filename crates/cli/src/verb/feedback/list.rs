@@ -12,8 +12,8 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::trace_id::resolve_trace_id;
 
 /// More than these no person reads.
@@ -34,15 +34,14 @@ pub(super) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let is_for_people = args.format == FeedbackListFormat::Human;
     let limit = args.limit.or(is_for_people.then_some(FOR_PEOPLE));
     let runtime = runtime_that_ends()?;
     let reading = with_store(open_store_to_read(&settings), async |store| {
         let feedback = read(args, limit, store).await?;
         // Nothing that is asked for is not nothing at all.
-        let is_empty =
-            feedback.is_empty() && store.list_feedback(None, false, Some(1)).await.map_err(store_failure)?.is_empty();
+        let is_empty = feedback.is_empty() && store.list_feedback(None, false, Some(1)).await?.is_empty();
         Ok((feedback, is_empty))
     });
     let (mut feedback, is_empty) = runtime.block_on(reading)?;
@@ -79,10 +78,10 @@ async fn read(
     let author = args.author.as_deref();
     let Some(trace) = &args.trace else {
         let limit = limit.map(|limit| limit.saturating_add(1));
-        return store.list_feedback(author, !args.history, limit).await.map_err(store_failure);
+        return store.list_feedback(author, !args.history, limit).await.map_err(Failure::from);
     };
     let trace_id = resolve_trace_id(store, trace).await?;
-    let mut feedback = store.feedback_of(&trace_id).await.map_err(store_failure)?;
+    let mut feedback = store.feedback_of(&trace_id).await?;
     feedback.reverse();
     feedback.retain(|feedback| author.is_none_or(|author| feedback.author == author));
     if !args.history {

@@ -22,8 +22,8 @@ use super::writing::Written;
 use super::{Forge, plan_text};
 use crate::args::ForgeTier;
 use crate::ask::{self, NoAnswer};
-use crate::clock::SystemClock;
 use crate::failure::Failure;
+use karat_workflows::context::clock::SystemClock;
 
 const MAX_TRIGGERS: usize = 5;
 

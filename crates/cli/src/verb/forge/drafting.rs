@@ -13,17 +13,17 @@ use super::reading::ReadTraces;
 use crate::args::{DrafterName, ForgeArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::forge_model::make_drafter_model;
-use crate::model::{Models, is_model};
 use crate::printer::Printer;
-use crate::settings::Settings;
+use karat_workflows::context::chat_models::make_drafter_model;
+use karat_workflows::context::models::{Models, is_model};
+use karat_workflows::settings::Settings;
 
 /// Chooses who drafts, and says so.
 pub(super) async fn choose(
     args: &ForgeArgs,
     material: &Material,
     environment: &Environment,
-    settings: &mut Settings,
+    settings: &Settings,
     printer: &Printer,
 ) -> Result<Arc<dyn Drafter>, Failure> {
     let has_model = args.model.is_some() || settings.forge.is_some();
@@ -128,7 +128,7 @@ impl<'d> Drafting<'d> {
     }
 }
 
-fn model_drafter(args: &ForgeArgs, settings: &mut Settings, printer: &Printer) -> Result<Arc<dyn Drafter>, Failure> {
+fn model_drafter(args: &ForgeArgs, settings: &Settings, printer: &Printer) -> Result<Arc<dyn Drafter>, Failure> {
     let mut models = Models::new(settings, false);
     let model = make_drafter_model(args.model.as_deref(), &mut models, settings, printer)?;
     Ok(Arc::new(ModelDrafter::new(model)))
@@ -146,7 +146,7 @@ impl Spinner {
     }
 
     pub(super) fn shown(forge: &Forge<'_>, message: String) -> Self {
-        if !forge.environment.stderr_is_terminal || forge.environment.ci {
+        if !forge.environment.stderr_is_terminal || forge.environment.process.ci {
             return Self(None);
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use karat_core::exit::ExitStatus;
 use karat_core::regression::slug;
 use karat_forge::session::Session;
-use karat_report::{printable, replace_file};
+use karat_project::replace_file;
+use karat_report::printable;
 use karat_store::make_folder;
 use karat_tools::overlap::command_word;
 
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use karat_workflows::settings::Settings;
 
 /// A tool's session, which nobody else works on.
 pub(super) struct KeptSession {
@@ -25,7 +26,7 @@ pub(super) struct KeptSession {
 }
 
 fn folder(settings: &Settings) -> PathBuf {
-    settings.root.join(".karat").join("forge")
+    settings.layout.root.join(".karat").join("forge")
 }
 
 /// Returns a name that every file system takes, the same for the same tool.

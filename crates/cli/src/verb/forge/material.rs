@@ -18,14 +18,14 @@ use karat_tools::contract::{
 use karat_tools::overlap::{Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, USUALLY_ALIKE, suggest};
 
 use crate::args::ForgeArgs;
-use crate::discover::{EvalPath, discover_any};
 use crate::failure::Failure;
-use crate::load::{parse_suite_file, read_bytes, read_json_setting};
-use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::registry::list_tools;
-use crate::settings::Settings;
-use crate::snapshot::capture;
+use karat_project::read_overlap_map;
+use karat_project::{EvalPath, discover_any};
+use karat_project::{parse_suite_file, read_bytes, read_json_setting};
+use karat_workflows::context::snapshot::capture;
+use karat_workflows::context::tools::list_tools;
+use karat_workflows::settings::Settings;
 
 /// What cases are made of, and where they go.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl Material {
         name: &str,
         args: &ForgeArgs,
         needs_facts: bool,
-        settings: &mut Settings,
+        settings: &Settings,
         printer: &Printer,
     ) -> Result<Self, Failure> {
         let registry = list_tools(settings, printer).await?.ok_or_else(|| {
@@ -59,12 +59,12 @@ impl Material {
         })?;
         registry.gaps().iter().for_each(|gap| printer.warn_of_gap(gap));
         let tool = find_tool(name, &registry)?.clone();
-        let overlaps = read_overlap_map(&settings.overlap_map, printer)?;
+        let overlaps = read_overlap_map(&settings.overlap_map)?;
         let doubt = verify_description(&tool, &registry, overlaps.as_ref(), settings, printer)?;
         let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
         let snapshot = match &settings.snapshot {
             Some(source) if needs_facts => {
-                Some(capture(source, settings.timeout, &settings.variables, &mut settings.redactor).await?)
+                Some(capture(source, settings.timeout, &settings.variables, &settings.redactor).await?)
             }
             _ => None,
         };
@@ -251,7 +251,7 @@ impl ToolFiles {
     fn find(tool: &str, settings: &Settings, printer: &Printer) -> Result<Self, Failure> {
         let mut golden = TierFile::usual(tool, Tier::Golden, settings)?;
         let mut labeled = TierFile::usual(tool, Tier::Labeled, settings)?;
-        for path in discover_any(&[], settings, &settings.here)? {
+        for path in discover_any(&[], &settings.layout, &settings.layout.here)? {
             let is_own = [&golden.path, &labeled.path].contains(&&path.path);
             match parse_suite_file(&path, &read_bytes(&path)?) {
                 Ok(SuiteFile::Eval(file)) if same_name(&file.tool_name, tool) => match file.tier {
@@ -279,7 +279,7 @@ impl TierFile {
         if tool.trim().is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
             return Err(Failure::invalid(format!("'{tool}' cannot be a part of a file's name")));
         }
-        Ok(Self { path: settings.root.join("evals").join(file_name(tool, tier)), cases: Vec::new() })
+        Ok(Self { path: settings.layout.root.join("evals").join(file_name(tool, tier)), cases: Vec::new() })
     }
 
     /// Takes note of a file's cases; the first file is extended, unless there is one of the usual name.

@@ -37,7 +37,8 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_workflows::settings::Settings;
 
 /// What all of the verb works with.
 struct Forge<'f> {
@@ -89,7 +90,7 @@ pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Prin
             .hint("karat forge --resume goes on with a session that was left"));
     }
     let mode = Mode::of(args, environment)?;
-    let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
+    let settings = resolve_settings(&args.config, &[], environment, printer)?;
     let Some(tool) = named_tool(args, &settings)? else {
         return kept::list(&settings, printer);
     };
@@ -99,16 +100,16 @@ pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Prin
         .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
     let preparing = async {
-        let material = Material::gather(&tool, args, mode != Mode::Plan, &mut settings, printer).await?;
+        let material = Material::gather(&tool, args, mode != Mode::Plan, &settings, printer).await?;
         if matches!(mode, Mode::Plan | Mode::Brief) {
             return Ok((material, None, None));
         }
         if args.drafts.is_some() {
-            let verifier = if args.verify { Some(Verifier::new(&mut settings, printer).await?) } else { None };
+            let verifier = if args.verify { Some(Verifier::new(&settings, printer).await?) } else { None };
             return Ok((material, None, verifier));
         }
-        let drafter = drafting::choose(args, &material, environment, &mut settings, printer).await?;
-        let verifier = if args.verify { Some(Verifier::new(&mut settings, printer).await?) } else { None };
+        let drafter = drafting::choose(args, &material, environment, &settings, printer).await?;
+        let verifier = if args.verify { Some(Verifier::new(&settings, printer).await?) } else { None };
         Ok((material, Some(drafter), verifier))
     };
     let (material, drafter, verifier) = match runtime.block_on(interrupts.unless_asked(preparing)) {
@@ -176,7 +177,7 @@ impl Forge<'_> {
         let (name, text) = if path.as_os_str() == "-" {
             ("stdin".to_owned(), std::io::read_to_string(std::io::stdin()).map_err(|error| error.to_string()))
         } else {
-            let text = std::fs::read_to_string(self.environment.current_dir.join(path));
+            let text = std::fs::read_to_string(self.environment.process.current_dir.join(path));
             (path.display().to_string(), text.map_err(|error| error.to_string()))
         };
         let text = text.map_err(|error| Failure::invalid(format!("cannot read the drafts {name}: {error}")))?;

@@ -12,13 +12,13 @@ use karat_store::Store;
 use karat_traces::Kind;
 
 use crate::args::ForgeArgs;
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::store::{open_store_to_read, with_store};
 use crate::trace_filter::flag_moment;
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::settings::Settings;
 
 /// How many things about traces are told one by one.
 const MOST_TOLD: usize = 5;
@@ -44,7 +44,7 @@ impl ReadTraces {
             let file: Box<dyn std::io::Read> = if path.as_os_str() == "-" {
                 Box::new(std::io::stdin())
             } else {
-                Box::new(std::fs::File::open(environment.current_dir.join(path)).map_err(fail)?)
+                Box::new(std::fs::File::open(environment.process.current_dir.join(path)).map_err(fail)?)
             };
             for line in std::io::BufReader::new(file).split(b'\n') {
                 let line = line.map_err(fail)?;
@@ -94,7 +94,7 @@ impl ReadTraces {
         let (mut reader, mut ids) = (TraceReader::new(tool), Vec::new());
         loop {
             let after = ids.last().cloned();
-            let page = store.read_traces(filter, after.as_deref(), PAGE).await.map_err(store_failure)?;
+            let page = store.read_traces(filter, after.as_deref(), PAGE).await?;
             if page.is_empty() {
                 return Ok(Self { reader, ids });
             }

@@ -21,8 +21,8 @@ use super::report::ForgeReport;
 use super::view::{Evidences, batch_view};
 use super::writing::Written;
 use super::{Forge, plan_text};
-use crate::clock::SystemClock;
 use crate::failure::Failure;
+use karat_workflows::context::clock::SystemClock;
 
 /// How many trigger phrases a tool needs.
 pub(super) const MIN_TRIGGERS: usize = 3;

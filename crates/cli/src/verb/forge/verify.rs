@@ -21,13 +21,13 @@ use super::Forge;
 use super::drafting::Spinner;
 use super::material::Material;
 use super::view::Evidences;
-use crate::agent::make_agents;
-use crate::clock::{SystemClock, TimeOrderedIds};
 use crate::failure::Failure;
-use crate::model::Models;
 use crate::printer::Printer;
-use crate::registry::{Tools, read_tools};
-use crate::settings::Settings;
+use karat_workflows::context::agents::make_agents;
+use karat_workflows::context::clock::{SystemClock, TimeOrderedIds};
+use karat_workflows::context::models::Models;
+use karat_workflows::context::tools::{Tools, read_tools};
+use karat_workflows::settings::Settings;
 
 /// The agent that drafts are run against.
 pub(super) struct Verifier {
@@ -38,7 +38,7 @@ pub(super) struct Verifier {
 
 impl Verifier {
     /// Prepares the agent as a run would.
-    pub(super) async fn new(settings: &mut Settings, printer: &Printer) -> Result<Self, Failure> {
+    pub(super) async fn new(settings: &Settings, printer: &Printer) -> Result<Self, Failure> {
         let tools = read_tools(settings, printer).await?;
         let mut models = Models::new(settings, false);
         let agents = make_agents(&mut models, settings, &tools, printer)?;

@@ -8,18 +8,18 @@ use karat_core::exit::ExitStatus;
 use karat_core::port::Clock as _;
 use karat_forge::file::{FileError, Heading, forged};
 use karat_forge::session::Session;
-use karat_report::replace_file;
+use karat_project::replace_file;
 use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};
 use serde_json::Value;
 
 use super::Forge;
 use super::material::Material;
 use super::report::WrittenFile;
-use crate::clock::SystemClock;
 use crate::diagnostic::print_findings;
-use crate::edit_lock::EditLock;
 use crate::failure::Failure;
-use crate::load::without_bom;
+use crate::resolve::edit_lock;
+use karat_json::without_bom;
+use karat_workflows::context::clock::SystemClock;
 
 /// What a session wrote.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Forge<'_> {
         written: &mut Written,
     ) -> Result<(), Failure> {
         let cases: Vec<Value> = session.unwritten(tier).into_iter().cloned().collect();
-        let _lock = EditLock::take(&self.settings, self.printer)?;
+        let _lock = edit_lock(&self.settings, self.printer)?;
         written.overlaps.extend(self.declare_overlaps(session)?);
         if cases.is_empty() {
             return Ok(());

@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 use karat_core::exit::ExitStatus;
 use karat_core::registry::Registry;
 use karat_json::nearest;
-use karat_report::{printable, replace_file};
+use karat_project::replace_file;
+use karat_report::printable;
 use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor};
 
 use crate::args::{OverlapAddArgs, OverlapRemoveArgs};
 use crate::diagnostic::print_findings;
-use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::without_bom;
 use crate::printer::Printer;
 use crate::project::Project;
-use crate::settings::Settings;
+use crate::resolve::{edit_lock, resolve_settings};
+use karat_json::without_bom;
+use karat_project::EditLock;
+use karat_workflows::settings::Settings;
 
 /// Two tools are an overlap.
 const LEAST_MEMBERS: usize = 3;
@@ -52,7 +54,7 @@ pub(super) fn remove(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.source.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.source.config_args(), &[], environment, printer)?;
     let tools = named(&args.tool, &args.others, args.cluster)?;
     let mut map = MapFile::open(&settings, args.convert, printer)?;
     let edited = if args.cluster {
@@ -116,7 +118,7 @@ struct MapFile<'s> {
 impl<'s> MapFile<'s> {
     /// Reads the map, or begins one where there is no file.
     fn open(settings: &'s Settings, convert: bool, printer: &Printer) -> Result<Self, Failure> {
-        let lock = EditLock::take(settings, printer)?;
+        let lock = edit_lock(settings, printer)?;
         let path = &settings.overlap_map.path;
         let shown = settings.shown(path);
         let bytes = match std::fs::read(path) {

@@ -11,9 +11,9 @@ use super::{clipped, joined, labelled};
 use crate::args::{OutputFormat, OverlapListArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_project::read_overlap_map;
 
 /// What is declared, with both directions of an overlap united.
 #[derive(Serialize, JsonSchema)]
@@ -43,9 +43,9 @@ struct ListedTool {
 }
 
 pub(super) fn run(args: &OverlapListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.source.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.source.config_args(), &[], environment, printer)?;
     let setting = &settings.overlap_map;
-    let map = read_overlap_map(setting, printer)?;
+    let map = read_overlap_map(setting)?;
     let report = ListReport::of(map.as_ref(), map.is_some().then(|| settings.shown(&setting.path)));
     match args.format {
         OutputFormat::Json => printer.print_json(&report)?,

@@ -11,15 +11,15 @@ use serde::Serialize;
 
 use super::{clipped, labelled};
 use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
-use crate::baseline::result_paths;
 use crate::confusion::{RunChoice, read_confusion};
-use crate::discover::discover_any;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::load_all;
-use crate::overlap::read_overlap_map;
 use crate::printer::Printer;
 use crate::project::Project;
+use karat_project::discover_any;
+use karat_project::load_all;
+use karat_project::read_overlap_map;
+use karat_project::result_paths;
 
 /// How many a person is shown where nobody says.
 const USUAL_LIMIT: usize = 20;
@@ -82,7 +82,7 @@ pub(super) fn run(
         return Err(Failure::invalid("there is no tool registry, so there is nothing to compare")
             .hint("set 'toolRegistryPath' in karat.json, or give --tool-registry-path"));
     };
-    let map = read_overlap_map(&project.settings.overlap_map, printer)?;
+    let map = read_overlap_map(&project.settings.overlap_map)?;
     let confusion = measured_confusion(&project, printer)?;
     let found = suggest(registry, map.as_ref(), confusion.as_ref(), args.at_least);
     let limit = match args.format {
@@ -111,10 +111,10 @@ pub(super) fn run(
 /// Counts which tools were called for which in the results that are there.
 fn measured_confusion(project: &Project, printer: &Printer) -> Result<Option<Confusion>, Failure> {
     let settings = &project.settings;
-    if result_paths(&settings.output_dir).is_empty() {
+    if result_paths(&settings.layout.output_dir).is_empty() {
         return Ok(None);
     }
-    let (suites, _) = load_all(discover_any(&[], settings, &settings.here)?, printer)?;
+    let (suites, _) = load_all(discover_any(&[], &settings.layout, &settings.layout.here)?)?;
     let measured = read_confusion(settings, &suites, RunChoice::Newest, printer)?;
     Ok((measured.results > 0).then_some(measured.confusion))
 }

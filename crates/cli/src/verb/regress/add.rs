@@ -17,17 +17,18 @@ use super::basis::{Basis, is_made_of};
 use super::expect::{expect_of, json_object};
 use super::{RegressReport, ReportedCase, file_name, load_valid, named_file, open, write};
 use crate::args::RegressAddArgs;
-use crate::clock::SystemClock;
 use crate::diagnostic::print_findings;
-use crate::discover::EvalPath;
-use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{Loaded, read_bytes, without_bom};
 use crate::printer::Printer;
 use crate::project::Project;
-use crate::regression::{archive_path, project_ids, read_archive};
-use crate::settings::Settings;
+use crate::resolve::edit_lock;
+use karat_json::without_bom;
+use karat_project::EvalPath;
+use karat_project::{Loaded, read_bytes};
+use karat_project::{archive_path, project_ids, read_archive};
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::settings::Settings;
 
 /// How much of an error a description holds.
 const LONGEST_DESCRIPTION: usize = 160;
@@ -48,7 +49,7 @@ pub(super) fn run(args: &RegressAddArgs, environment: &Environment, printer: &Pr
     let known = known_tool(&tool, project.registry.as_ref(), printer)?;
     let tool = known.map_or(tool, |tool| tool.name.clone());
     let now = SystemClock.now().to_string();
-    let _lock = if args.dry_run { None } else { Some(EditLock::take(settings, printer)?) };
+    let _lock = if args.dry_run { None } else { Some(edit_lock(settings, printer)?) };
     let is_of_trace = basis.as_ref().is_some_and(|basis| basis.trace.is_some());
     let all = if args.file.is_none() || is_of_trace { load_valid(&[], settings, printer)? } else { Vec::new() };
     let target = Target::find(&tool, args, &all, settings)?;
@@ -183,8 +184,8 @@ impl Target {
                 Failure::invalid(format!("'{tool}' cannot be a part of a file's name")).hint("name a file with --file")
             );
         }
-        let path = settings.root.join("evals").join(format!("{}.regression.json", slug(tool)));
-        let shown = path.strip_prefix(&settings.here).unwrap_or(&path).to_path_buf();
+        let path = settings.layout.root.join("evals").join(format!("{}.regression.json", slug(tool)));
+        let shown = path.strip_prefix(&settings.layout.here).unwrap_or(&path).to_path_buf();
         let path = EvalPath { path, ..named_file(&shown, settings) };
         if path.path.exists() {
             return Err(Failure::invalid(format!("{} is there, but is no regression file of '{tool}'", path.shown))
@@ -226,7 +227,7 @@ fn next(
 ) -> Result<String, Failure> {
     let file = editor.file().map_err(|error| Failure::errored(error.to_string()))?;
     let archive_path = archive_path(&path.path);
-    let archive = read_archive(&archive_path, &settings.shown(&archive_path), printer)?;
+    let archive = read_archive(&archive_path, &settings.shown(&archive_path))?;
     let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
     let unsealed = |id: &str| {
         file.metadata
@@ -241,7 +242,7 @@ fn next(
     }
     let archived = archive.cases.iter().map(karat_core::regression::ArchivedCase::id);
     let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
-    let elsewhere = project_ids(settings)?;
+    let elsewhere = project_ids(&settings.layout)?;
     Ok(next_id(tool, taken.chain(elsewhere.iter().map(String::as_str))))
 }
 

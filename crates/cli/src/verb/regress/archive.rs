@@ -9,15 +9,14 @@ use karat_report::printable;
 
 use super::{RegressReport, ReportedCase, load_valid, named_file, open, write};
 use crate::args::{ConfigArgs, RegressArchiveArgs};
-use crate::clock::SystemClock;
-use crate::discover::EvalPath;
-use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::Loaded;
 use crate::printer::Printer;
-use crate::regression::{archive_path, archived_ids, read_archive};
-use crate::settings::Settings;
+use crate::resolve::{edit_lock, resolve_settings};
+use karat_project::EvalPath;
+use karat_project::Loaded;
+use karat_project::{archive_path, archived_ids, read_archive};
+use karat_workflows::context::clock::SystemClock;
 
 pub(super) fn run(
     args: &RegressArchiveArgs,
@@ -25,8 +24,8 @@ pub(super) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
-    let settings = Settings::resolve(&config, &[], environment, printer)?;
-    let _lock = EditLock::take(&settings, printer)?;
+    let settings = resolve_settings(&config, &[], environment, printer)?;
+    let _lock = edit_lock(&settings, printer)?;
     let path = match &args.file {
         Some(file) => named_file(file, &settings),
         None => find(&args.id, &load_valid(&[], &settings, printer)?)?,
@@ -49,7 +48,7 @@ pub(super) fn run(
     }
     let archive_path = archive_path(&path.path);
     let shown = settings.shown(&archive_path);
-    let mut archive = read_archive(&archive_path, &shown, printer)?;
+    let mut archive = read_archive(&archive_path, &shown)?;
     match archive.cases.iter().find(|archived| archived.id() == args.id) {
         // Somebody was interrupted between the two files; what is left to do is done below.
         Some(archived) if archived.case == case => {}

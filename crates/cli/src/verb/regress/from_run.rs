@@ -5,12 +5,13 @@ use karat_core::result::{EarlierCase, EarlierResult, Outcome};
 use karat_json::{nearest, parse};
 use serde_json::Value;
 
-use crate::baseline::{Results, run_results};
-use crate::discover::{EvalPath, discover};
 use crate::failure::Failure;
-use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
-use crate::settings::Settings;
+use karat_json::without_bom;
+use karat_project::{EvalPath, discover};
+use karat_project::{Results, run_results};
+use karat_project::{parse_suite_file, read_bytes};
+use karat_workflows::settings::Settings;
 
 use super::basis::Basis;
 use super::named_file;
@@ -27,10 +28,13 @@ impl Basis {
         settings: &Settings,
         printer: &Printer,
     ) -> Result<Self, Failure> {
-        let results = if run == LATEST { latest(settings)? } else { run_results(&settings.output_dir, run)? };
+        let results = if run == LATEST { latest(settings)? } else { run_results(&settings.layout.output_dir, run)? };
         let Some(run_id) = results.first().map(|result| result.run_id.clone()) else {
-            return Err(Failure::invalid(format!("there is no run '{run}' in {}", settings.output_dir.display()))
-                .hint("a run's id is in its result files' names; 'latest' is the newest"));
+            return Err(Failure::invalid(format!(
+                "there is no run '{run}' in {}",
+                settings.layout.output_dir.display()
+            ))
+            .hint("a run's id is in its result files' names; 'latest' is the newest"));
         };
         let (result, case) = one_of(&results, id, &run_id)?;
         match case.outcome {
@@ -85,7 +89,7 @@ fn without_baseline(failure: Failure) -> Failure {
 }
 
 fn latest(settings: &Settings) -> Result<Vec<EarlierResult>, Failure> {
-    let mut suites = Results::newest(settings).map_err(without_baseline)?.suites;
+    let mut suites = Results::newest(&settings.layout).map_err(|error| without_baseline(error.into()))?.suites;
     let newest = suites.first().map(|result| result.run_id.clone());
     suites.retain(|result| Some(&result.run_id) == newest.as_ref());
     Ok(suites)
@@ -124,9 +128,9 @@ fn one_of<'r>(
 /// Finds the eval file of a result: where it says, or else by its tool and tier.
 fn eval_file(result: &EarlierResult, settings: &Settings) -> Result<EvalPath, Failure> {
     let named = &result.metadata.eval_file;
-    let path = settings.root.join(named);
+    let path = settings.layout.root.join(named);
     if !named.is_empty() && path.is_file() {
-        let shown = path.strip_prefix(&settings.here).unwrap_or(&path).to_path_buf();
+        let shown = path.strip_prefix(&settings.layout.here).unwrap_or(&path).to_path_buf();
         return Ok(EvalPath { path, ..named_file(&shown, settings) });
     }
     let of_suite = |path: &EvalPath| {
@@ -140,7 +144,7 @@ fn eval_file(result: &EarlierResult, settings: &Settings) -> Result<EvalPath, Fa
             _ => None,
         }
     };
-    let all = discover(&[], settings, &settings.here)?;
+    let all = discover(&[], &settings.layout, &settings.layout.here)?;
     all.into_iter().find(|path| of_suite(path).is_some()).ok_or_else(|| {
         let what =
             if named.is_empty() { format!("the {} evals of {}", result.tier, result.tool_name) } else { named.clone() };

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use super::basis::Basis;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::store::{open_store_to_read, with_store};
 use crate::trace_id::resolve_trace_id;
+use karat_workflows::settings::Settings;
 
 /// How much of an answer is told in a description.
 const LONGEST_ANSWER: usize = 80;
@@ -81,10 +81,10 @@ impl Basis {
 async fn read(named: &str, store: &Store) -> Result<Read, Failure> {
     let id = resolve_trace_id(store, named).await?;
     let gone = || Failure::errored(format!("the trace '{id}' is not in the store any more"));
-    let stored = store.trace(&id).await.map_err(store_failure)?.ok_or_else(gone)?;
+    let stored = store.trace(&id).await?.ok_or_else(gone)?;
     let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
-    let listed = store.list_traces(&filter).await.map_err(store_failure)?;
-    let feedback = store.feedback_of(&id).await.map_err(store_failure)?;
+    let listed = store.list_traces(&filter).await?;
+    let feedback = store.feedback_of(&id).await?;
     let document: Value = serde_json::from_str(&stored.document).unwrap_or_default();
     let turns = trace_turns(&document)
         .map_err(|why| Failure::invalid(format!("no case can be made of the trace {id}: {why}")))?;

@@ -10,22 +10,22 @@ use karat_report::printable;
 use super::{RegressReport, ReportedCase, open, write};
 use crate::args::{ConfigArgs, RegressSealArgs};
 use crate::diagnostic::print_findings;
-use crate::discover::discover;
-use crate::edit_lock::EditLock;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{parse_suite_file, read_bytes, without_bom};
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::resolve::{edit_lock, resolve_settings};
+use karat_json::without_bom;
+use karat_project::discover;
+use karat_project::{parse_suite_file, read_bytes};
 
 pub(super) fn run(args: &RegressSealArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
-    let settings = Settings::resolve(&config, &args.paths, environment, printer)?;
-    let _lock = EditLock::take(&settings, printer)?;
+    let settings = resolve_settings(&config, &args.paths, environment, printer)?;
+    let _lock = edit_lock(&settings, printer)?;
     let mut report = RegressReport { written: false, cases: Vec::new() };
     let mut told = String::new();
     let mut status = ExitStatus::Success;
-    for path in discover(&args.paths, &settings, &settings.here)? {
+    for path in discover(&args.paths, &settings.layout, &settings.layout.here)? {
         let bytes = read_bytes(&path)?;
         let file = match parse_suite_file(&path, &bytes) {
             Ok(SuiteFile::Eval(file)) => file,

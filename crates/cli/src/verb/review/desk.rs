@@ -16,10 +16,9 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::screen::dimensions;
-use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::store::store_failure;
+use karat_workflows::context::clock::SystemClock;
 
 /// The longest note that a person types here.
 const LONGEST_NOTE: usize = 2000;
@@ -130,14 +129,14 @@ impl<'d> Desk<'d> {
 
     fn read(&self, trace_id: String) -> Result<Open, Failure> {
         self.runtime.block_on(async {
-            let trace = self.store.trace(&trace_id).await.map_err(store_failure)?;
+            let trace = self.store.trace(&trace_id).await?;
             let Some(trace) = trace else {
                 return Err(Failure::errored(format!("trace '{trace_id}' is not in the store any more")));
             };
             let document = serde_json::from_str(&trace.document).unwrap_or_default();
             let mut verdicts: Vec<StoredExecution> = Vec::new();
             if self.show_verdicts {
-                let mut executions = self.store.executions_of_trace(&trace_id).await.map_err(store_failure)?;
+                let mut executions = self.store.executions_of_trace(&trace_id).await?;
                 // What was said of another document is no help here.
                 executions.retain(|execution| execution.trace_hash == trace.head.hash);
                 for execution in executions {
@@ -318,7 +317,7 @@ impl<'d> Desk<'d> {
 
     /// Stores a statement; when this returns, it is on disk.
     fn say(&self, trace_id: &str, rating: Option<Rating>, note: Option<String>) -> Result<(), Failure> {
-        let all = self.runtime.block_on(self.store.feedback_of(trace_id)).map_err(store_failure)?;
+        let all = self.runtime.block_on(self.store.feedback_of(trace_id))?;
         // What was said before may be dated ahead of this clock, and would still count.
         let before = all.iter().rev().find(|known| known.author == self.author);
         let created_at = Feedback::time_after(before, SystemClock.now());
@@ -331,6 +330,6 @@ impl<'d> Desk<'d> {
             created_at,
         };
         let stored = self.runtime.block_on(self.store.add_feedback(std::slice::from_ref(&feedback)));
-        stored.map(|_| ()).map_err(store_failure)
+        stored.map(|_| ()).map_err(Failure::from)
     }
 }

@@ -14,15 +14,15 @@ use tokio::runtime::Runtime;
 use self::desk::{Desk, Next};
 use self::screen::Screen;
 use crate::args::ReviewArgs;
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{keep_store, open_store_to_read, store_failure};
+use crate::resolve::resolve_settings;
+use crate::store::{keep_store, open_store_to_read};
 use crate::stored_eval::find_eval;
 use crate::trace_filter::nothing_meant;
+use karat_workflows::context::clock::SystemClock;
 
 pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printe
             .hint("'karat feedback add TRACE RATING' rates one trace, 'karat feedback import FILE' many"));
     }
     let author = args.author.name(environment)?;
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let filter = args.filter.filter(SystemClock.now())?;
     let runtime = Runtime::new().map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
     let interrupts = Interrupts::listen(&runtime);
@@ -74,7 +74,7 @@ async fn sitting(args: &ReviewArgs, author: &str, filter: &TraceFilter, store: &
         Some(name) => Some(find_eval(store, name).await?.eval_id),
         None => None,
     };
-    let candidates = store.review_candidates(author, eval.as_deref(), filter).await.map_err(store_failure)?;
+    let candidates = store.review_candidates(author, eval.as_deref(), filter).await?;
     if candidates.is_empty() {
         return Err(nothing_to_review(args, author, filter, store).await?);
     }
@@ -92,8 +92,8 @@ async fn nothing_to_review(
     filter: &TraceFilter,
     store: &Store,
 ) -> Result<Failure, Failure> {
-    let all = store.count_traces(&TraceFilter::default()).await.map_err(store_failure)?;
-    let meant = store.count_traces(filter).await.map_err(store_failure)?;
+    let all = store.count_traces(&TraceFilter::default()).await?;
+    let meant = store.count_traces(filter).await?;
     Ok(match (all, meant, &args.eval) {
         (0, _, _) => Failure::nothing_selected("there are no traces in the store").hint("'karat trace import FILE'"),
         (_, 0, _) => nothing_meant(filter, store).await?,

@@ -14,24 +14,24 @@ use karat_traces::{Kind, LOOKED_FOR, Piece};
 
 use super::progress::ImportProgress;
 use crate::args::{OutputFormat, TraceImportArgs};
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::ingest::{Ingest, Totals};
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store, store_failure};
+use crate::resolve::resolve_settings;
+use crate::store::open_store;
 use crate::trace_files::{TraceFile, TraceFiles};
+use karat_workflows::context::clock::SystemClock;
 
 /// How many files without traces are named.
 const MOST_NAMED: usize = 5;
 
 pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let kind = args.from.as_deref().map(named_kind).transpose()?;
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let server = args.url.as_ref().map(|url| server::Server::new(url, kind, args, &settings, printer)).transpose()?;
-    let files = TraceFiles::find(&args.paths, &environment.current_dir)?;
+    let files = TraceFiles::find(&args.paths, &environment.process.current_dir)?;
     if server.is_none() && files.files.is_empty() && files.unreadable.is_empty() {
         return Err(nothing(&files.passed_over));
     }
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &P
     let folder = folder.map_err(|error| Failure::errored(format!("cannot make a temporary folder: {error}")))?;
     let opening = async {
         match &folder {
-            Some(folder) => Store::open(&Location::File(folder.path().join("dry.db"))).await.map_err(store_failure),
+            Some(folder) => Store::open(&Location::File(folder.path().join("dry.db"))).await.map_err(Failure::from),
             None => open_store(&settings).await,
         }
     };
@@ -191,7 +191,7 @@ struct Import<'i> {
 impl Import<'_> {
     /// Writes what waits. `file` is where it came from, and `read` how many bytes were read by now.
     async fn write(&mut self, file: &str, read: u64) -> Result<(), Failure> {
-        let mut taken = self.ingest.take(std::mem::take(&mut self.waiting)).await.map_err(store_failure)?;
+        let mut taken = self.ingest.take(std::mem::take(&mut self.waiting)).await?;
         for one in taken.refused.drain(..) {
             let place = format!("trace {}", one.trace_id.chars().take(60).collect::<String>());
             self.totals.report_mut().refused.push(refused(file, Some(place), one.message, RefusalKind::Invalid));

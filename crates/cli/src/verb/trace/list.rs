@@ -8,30 +8,30 @@ use karat_core::stored::{TraceFilter, TraceList};
 use karat_report::trace_list_text;
 
 use crate::args::{RunFormat, TraceListArgs};
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::trace_filter::nothing_meant;
 use crate::trace_id::shortest_ids;
+use karat_workflows::context::clock::SystemClock;
 
 /// More than these no person reads.
 const FOR_PEOPLE: u64 = 20;
 
 pub(crate) fn run(args: &TraceListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let filter = args.filter.filter(SystemClock.now())?;
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
     runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
-        let total = store.count_traces(&filter).await.map_err(store_failure)?;
+        let total = store.count_traces(&filter).await?;
         // Programs count on getting everything.
         let for_people = (args.format == RunFormat::Human).then_some(FOR_PEOPLE);
         let limit = args.limit.or(for_people).filter(|limit| *limit > 0);
         let shown = TraceFilter { limit, ..filter };
-        let list = TraceList { total, traces: store.list_traces(&shown).await.map_err(store_failure)? };
+        let list = TraceList { total, traces: store.list_traces(&shown).await? };
         match args.format {
             RunFormat::Json => printer.print_json(&list)?,
             RunFormat::Jsonl => {

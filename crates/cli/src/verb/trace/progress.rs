@@ -15,7 +15,7 @@ pub(super) struct ImportProgress {
 impl ImportProgress {
     /// Makes one where somebody is there to see it.
     pub(super) fn new(environment: &Environment, printer: &Printer, bytes: Option<u64>) -> Option<Self> {
-        if !environment.stderr_is_terminal || environment.ci {
+        if !environment.stderr_is_terminal || environment.process.ci {
             return None;
         }
         let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());

@@ -22,8 +22,9 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
 use crate::store::{open_store, with_store};
+use karat_workflows::settings::Settings;
 
 /// How long those who are still sending have when it is asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -36,7 +37,7 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

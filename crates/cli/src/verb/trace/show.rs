@@ -12,17 +12,17 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::{open_store_to_read, store_failure, with_store};
+use crate::resolve::resolve_settings;
+use crate::store::{open_store_to_read, with_store};
 use crate::trace_id::resolve_trace_id;
 
 pub(crate) fn run(args: &TraceShowArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let settings = Settings::resolve(&args.store.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let runtime = runtime_that_ends()?;
     runtime.block_on(with_store(open_store_to_read(&settings), async |store| {
         let id = resolve_trace_id(store, &args.id).await?;
         if args.raw {
-            let raw = store.raw(&id).await.map_err(store_failure)?.unwrap_or_default();
+            let raw = store.raw(&id).await?.unwrap_or_default();
             printer.out_bytes(&raw).map_err(|error| Failure::errored(error.to_string()))?;
             return Ok(ExitStatus::Success);
         }
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &TraceShowArgs, environment: &Environment, printer: &Pri
 async fn read(store: &Store, id: &str) -> Result<ShownTrace, Failure> {
     let gone = || Failure::errored(format!("the trace '{id}' is not in the store any more"));
     let filter = TraceFilter { ids: vec![id.to_owned()], ..TraceFilter::default() };
-    let listed = store.list_traces(&filter).await.map_err(store_failure)?.into_iter().next().ok_or_else(gone)?;
-    let stored = store.trace(id).await.map_err(store_failure)?.ok_or_else(gone)?;
+    let listed = store.list_traces(&filter).await?.into_iter().next().ok_or_else(gone)?;
+    let stored = store.trace(id).await?.ok_or_else(gone)?;
     let document = RawValue::from_string(stored.document)
         .map_err(|error| Failure::errored(format!("the document of the trace '{id}' is no JSON: {error}")))?;
     Ok(ShownTrace {
         listed,
         document,
-        executions: store.executions_of_trace(id).await.map_err(store_failure)?,
-        feedback: store.feedback_of(id).await.map_err(store_failure)?,
+        executions: store.executions_of_trace(id).await?,
+        feedback: store.feedback_of(id).await?,
     })
 }

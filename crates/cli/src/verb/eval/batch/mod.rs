@@ -17,24 +17,24 @@ use self::input::{Format, find_format};
 use self::sink::{ArrowSink, LineSink, Sink};
 use super::listening::Listening;
 use crate::args::EvalBatchArgs;
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::functions::{load_functions, paths_among};
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::sandbox::{open_sandbox, sandbox_failure};
-use crate::settings::Settings;
+use crate::resolve::resolve_settings;
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::context::sandbox::open_sandbox;
 
 pub(crate) fn run(args: &EvalBatchArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &environment.current_dir);
-    let settings = Settings::resolve(&args.limits.config_args(), &paths, environment, printer)?;
+    let paths = paths_among(&args.functions, &environment.process.current_dir);
+    let settings = resolve_settings(&args.limits.config_args(), &paths, environment, printer)?;
     let limits = args.limits.limits(settings.eval_limits)?;
     let jobs = args.limits.jobs()?;
     let functions = load_functions(&args.functions, &settings, printer)?;
     let functions = functions.into_iter().map(|loaded| loaded.function).collect();
     let task = Task { functions, limits, isolation: args.limits.isolation(), jobs };
-    let sandbox = open_sandbox(environment)?;
+    let sandbox = open_sandbox(environment.process.guest.as_deref())?;
     if environment.stdin_is_terminal {
         printer.note("reading traces from the terminal, one JSON object on each line");
     }
@@ -76,7 +76,7 @@ fn filter(
     if let Err(error) = ended {
         return unwritable(&error);
     }
-    judged.map_err(sandbox_failure)?;
+    judged?;
     if interrupted {
         printer.talk("interrupted: what had been judged was written");
         return Ok(ExitStatus::Interrupted);

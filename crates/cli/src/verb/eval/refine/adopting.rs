@@ -7,19 +7,19 @@ use karat_core::exit::ExitStatus;
 use karat_core::port::{Clock, EvalStore};
 use karat_core::stored::{AddedVersion, EvalVersion, NewVersion};
 use karat_json::text::shorten;
-use karat_report::{code_diff_text, printable, replace_file};
+use karat_project::replace_file;
+use karat_report::{code_diff_text, printable};
 use karat_store::{Store, make_folder};
 use tokio::runtime::Runtime;
 
 use super::REFINED;
 use crate::args::EvalRefineArgs;
 use crate::ask::{self, NoAnswer};
-use crate::clock::SystemClock;
 use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::store_failure;
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::settings::Settings;
 
 /// How much of what a model says of its code a version's note holds.
 const LONGEST_WHY: usize = 200;
@@ -27,7 +27,7 @@ const LONGEST_WHY: usize = 200;
 /// Writes the candidates into a folder, each whole.
 pub(super) fn write(refinement: &mut Refinement, args: &EvalRefineArgs, settings: &Settings) -> Result<(), Failure> {
     let folder = match &args.out {
-        Some(folder) => settings.here.join(folder),
+        Some(folder) => settings.layout.here.join(folder),
         None => own_folder(&refinement.eval_id, settings),
     };
     make_folder(&folder)
@@ -47,7 +47,7 @@ pub(super) fn write(refinement: &mut Refinement, args: &EvalRefineArgs, settings
 }
 
 fn own_folder(eval_id: &str, settings: &Settings) -> PathBuf {
-    settings.root.join(".karat").join("refine").join(eval_id)
+    settings.layout.root.join(".karat").join("refine").join(eval_id)
 }
 
 /// Writes a candidate, and returns where it is, as a person would name it.
@@ -142,7 +142,7 @@ impl Adopting<'_> {
             // A candidate was measured against one version, and says nothing of another.
             after: Some(self.version.version),
         };
-        let added = self.runtime.block_on(self.store.add_version(&version)).map_err(store_failure)?;
+        let added = self.runtime.block_on(self.store.add_version(&version))?;
         let number = match added {
             AddedVersion::Added(number) | AddedVersion::Unchanged(number) => number,
             AddedVersion::Conflict(newest) => {

@@ -11,8 +11,8 @@ use karat_sandbox::{Function, Input, Isolation, Judged, Sandbox, Task, Unit, jud
 use super::rated::Parted;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::sandbox::{open_sandbox, sandbox_failure};
-use crate::settings::Settings;
+use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::settings::Settings;
 
 /// How many traces go to a thread at once.
 const BATCH: usize = 8;
@@ -27,7 +27,7 @@ pub(super) struct Court {
 impl Court {
     pub(super) fn open(settings: &Settings, environment: &Environment) -> Result<Self, Failure> {
         Ok(Self {
-            sandbox: open_sandbox(environment)?,
+            sandbox: open_sandbox(environment.process.guest.as_deref())?,
             limits: settings.eval_limits.limits().unwrap_or_default(),
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
         })
@@ -69,7 +69,7 @@ impl Court {
             }
             ControlFlow::Continue(())
         };
-        judge_in_order(&self.sandbox, &task, batches.into_iter(), hear).map_err(sandbox_failure)?;
+        judge_in_order(&self.sandbox, &task, batches.into_iter(), hear)?;
         if said.iter().any(|verdicts| verdicts.len() != parted.traces.len()) {
             return Err(Failure::errored("not all traces were judged"));
         }

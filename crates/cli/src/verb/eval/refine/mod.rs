@@ -20,15 +20,16 @@ use tokio::runtime::Runtime;
 use self::judging::Court;
 use self::rated::{Parted, RatedTrace};
 use crate::args::{EvalRefineArgs, HOLD_OUT, OutputFormat};
-use crate::chat_model::ChatModelConfig;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
-use crate::refine_model::{chosen_rewriter, make_rewriter};
-use crate::settings::{Anchored, Settings};
+use crate::resolve::resolve_settings;
 use crate::store::{keep_store, open_store_to_read};
 use crate::stored_eval::{find_eval, version_among, versions_of};
+use karat_workflows::context::chat_models::{chosen_rewriter, make_rewriter};
+use karat_workflows::settings::ChatModelConfig;
+use karat_workflows::settings::{Anchored, Settings};
 
 /// More is a mistake.
 const MOST_CANDIDATES: usize = 20;
@@ -39,7 +40,7 @@ const REFINED: &str = "refined by";
 
 pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     verify(args)?;
-    let mut settings = Settings::resolve(&args.config, &[], environment, printer)?;
+    let settings = resolve_settings(&args.config, &[], environment, printer)?;
     // Who names no model is told so before anything is judged.
     let chosen = if args.dry_run { None } else { Some(chosen_rewriter(args.model.as_deref(), &settings)?) };
     // So is who cannot approve anything: a model's answer costs money.
@@ -55,7 +56,7 @@ pub(super) fn run(args: &EvalRefineArgs, environment: &Environment, printer: &Pr
     });
     let (store, (version, parted)) = runtime.block_on(preparing)?;
     let workshop = Workshop { args, environment, runtime: &runtime, store: &store, version: &version, printer };
-    let refined = workshop.refine(parted, chosen.as_ref(), approver.as_deref(), &mut settings);
+    let refined = workshop.refine(parted, chosen.as_ref(), approver.as_deref(), &settings);
     // Whatever came of it: a file that is not closed leaves a journal beside it.
     runtime.block_on(store.close());
     refined
@@ -78,7 +79,7 @@ impl Workshop<'_> {
         parted: Parted,
         chosen: Option<&Anchored<ChatModelConfig>>,
         approver: Option<&str>,
-        settings: &mut Settings,
+        settings: &Settings,
     ) -> Result<ExitStatus, Failure> {
         let Workshop { args, version, printer, .. } = self;
         parted.verify(&version.eval_id)?;

@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::store::store_failure;
 
 /// With fewer traces on a side, an agreement says nothing.
 const LEAST: u64 = 10;
@@ -38,25 +37,25 @@ impl Parted {
     /// Reads the newest traces that people together find positive or negative, and whose rating nobody calls wrong.
     pub(super) async fn read(store: &Store, eval_id: &str, share: f64, printer: &Printer) -> Result<Self, Failure> {
         // Nothing is to be learnt from a rating that somebody finds wrong or of no matter to this eval.
-        let doubted = store.doubted_labels(eval_id).await.map_err(store_failure)?;
+        let doubted = store.doubted_labels(eval_id).await?;
         let doubted: BTreeSet<String> = doubted.into_iter().collect();
         let mut left_out = 0;
         let mut traces = Vec::new();
         for rating in [Rating::Positive, Rating::Negative] {
             let mut filter = TraceFilter { rating: Some(rating), ..TraceFilter::default() };
-            let all = store.count_traces(&filter).await.map_err(store_failure)?;
+            let all = store.count_traces(&filter).await?;
             if all > MOST {
                 printer.note(&format!("{all} traces are {rating}; the newest {MOST} of them are taken"));
             }
             filter.limit = Some(MOST);
-            for listed in store.list_traces(&filter).await.map_err(store_failure)? {
+            for listed in store.list_traces(&filter).await? {
                 let id = listed.head.trace_id;
                 if doubted.contains(&id) {
                     left_out += 1;
                     continue;
                 }
                 // One that went away in the meantime is not missed.
-                if let Some(stored) = store.trace(&id).await.map_err(store_failure)? {
+                if let Some(stored) = store.trace(&id).await? {
                     let document = serde_json::from_str::<Value>(&stored.document).unwrap_or_default();
                     let held_out = is_held_out(eval_id, &group_of(&id, &document), share);
                     traces.push(RatedTrace { id, document: stored.document, rating, held_out });
@@ -103,6 +102,6 @@ impl Parted {
 
 /// Returns what the newest author of a rating noted, as long as they still say so.
 pub(super) async fn note(store: &Store, trace_id: &str, rating: Rating) -> Result<Option<String>, Failure> {
-    let all = store.feedback_of(trace_id).await.map_err(store_failure)?;
+    let all = store.feedback_of(trace_id).await?;
     Ok(note_of(&all, rating).map(str::to_owned))
 }

@@ -27,17 +27,18 @@ use super::listening::Listening;
 use super::progress::JudgingProgress;
 use super::rows::Rows;
 use crate::args::{EvalRunArgs, RowFormat};
-use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::functions::is_written_as_path;
 use crate::interrupt::{Interrupts, end_at_once};
 use crate::printer::Printer;
-use crate::sandbox::{open_sandbox, sandbox_failure};
-use crate::settings::Settings;
-use crate::store::{keep_store, open_store_to_read, store_failure};
+use crate::resolve::resolve_settings;
+use crate::store::{keep_store, open_store_to_read};
 use crate::stored_eval::{ADD_ONE, named, version_among, versions_of};
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::settings::Settings;
 
 /// A version of an eval, and how much there is for it to do.
 struct Planned {
@@ -49,7 +50,7 @@ struct Planned {
 
 pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     refuse_files(&args.functions)?;
-    let settings = Settings::resolve(&args.config_args(), &[], environment, printer)?;
+    let settings = resolve_settings(&args.config_args(), &[], environment, printer)?;
     let limits = args.limits.limits(settings.eval_limits)?;
     let jobs = args.limits.jobs()?;
     let filter = args.filter.filter(SystemClock.now())?;
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
             asked.asked().await;
             end_at_once();
         });
-        let sandbox = open_sandbox(environment)?;
+        let sandbox = open_sandbox(environment.process.guest.as_deref())?;
         leaving.abort();
         Some(sandbox)
     } else {
@@ -141,8 +142,8 @@ fn finish(
         printer.print(&stored_eval_run_text(summary, printer.console()))?;
     }
     match ended {
-        Err(Unkept::Store(error)) => return Err(store_failure(error)),
-        Err(Unkept::Sandbox(error)) => return Err(sandbox_failure(error)),
+        Err(Unkept::Store(error)) => return Err(Failure::from(error)),
+        Err(Unkept::Sandbox(error)) => return Err(Failure::from(error)),
         Err(Unkept::Rows(_)) | Ok(()) => {}
     }
     if summary.interrupted {
@@ -179,7 +180,7 @@ async fn plan(
     filter: &TraceFilter,
     settings: &Settings,
 ) -> Result<(u64, Vec<Planned>), Failure> {
-    let evals = meant(store.evals().await.map_err(store_failure)?, &args.functions, settings)?;
+    let evals = meant(store.evals().await?, &args.functions, settings)?;
     if args.version.is_some() && evals.len() != 1 {
         return Err(Failure::invalid("--version is a version of one eval: name it"));
     }
@@ -189,7 +190,7 @@ async fn plan(
         let function = Arc::new(validated(&version)?);
         chosen.push((version, function));
     }
-    let traces = store.count_traces(filter).await.map_err(store_failure)?;
+    let traces = store.count_traces(filter).await?;
     if traces == 0 {
         return Err(no_traces(store, args).await);
     }
@@ -199,7 +200,7 @@ async fn plan(
             traces
         } else {
             let unjudged = store.count_unjudged(&version.eval_id, version.version, filter).await;
-            unjudged.map_err(store_failure)?
+            unjudged?
         };
         // Traces may have come in the meantime.
         let judged_before = traces.saturating_sub(to_judge);

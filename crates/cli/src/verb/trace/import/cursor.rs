@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use karat_json::hash::short_hash;
-use karat_report::replace_file;
+use karat_project::replace_file;
 use karat_store::{Location, make_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::settings::Settings;
+use karat_workflows::settings::Settings;
 
 /// What is remembered, and where.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Cursor {
             Location::File(path) => (path.parent().map(PathBuf::from), path.to_string_lossy().into_owned()),
             Location::Postgres(url) => (None, url.clone()),
         };
-        let folder = folder.unwrap_or_else(|| settings.root.join(".karat"));
+        let folder = folder.unwrap_or_else(|| settings.layout.root.join(".karat"));
         let hash = short_hash(format!("{url}\n{public_key}\n{store}").as_bytes());
         let path = folder.join(format!("langfuse-{hash}.json"));
         let mark = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());

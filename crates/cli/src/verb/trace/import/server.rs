@@ -8,13 +8,12 @@ use karat_traces::{Kind, LangfuseApi, LangfuseError, LangfuseKeys, Piece, resume
 use super::cursor::Cursor;
 use super::{Import, refused};
 use crate::args::TraceImportArgs;
-use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::settings::Settings;
-use crate::store::store_failure;
 use crate::trace_filter::flag_moment;
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::settings::Settings;
 
 const PUBLIC_KEY: &str = "LANGFUSE_PUBLIC_KEY";
 const SECRET_KEY: &str = "LANGFUSE_SECRET_KEY";
@@ -34,7 +33,7 @@ impl Server {
         kind: Option<Kind>,
         args: &TraceImportArgs,
         settings: &Settings,
-        printer: &Printer,
+        _printer: &Printer,
     ) -> Result<Self, Failure> {
         if kind != Some(Kind::Langfuse) {
             return Err(Failure::invalid("--url reads from a Langfuse server only").hint("add --from langfuse"));
@@ -46,10 +45,9 @@ impl Server {
             })
         };
         let keys = LangfuseKeys { public: key(PUBLIC_KEY)?, secret: key(SECRET_KEY)? };
-        let mut redactor = settings.redactor.clone();
+        let redactor = &settings.redactor;
         redactor.add(&keys.public);
         redactor.add(&keys.secret);
-        printer.keep_secret(redactor);
         let since = args.since.as_deref().map(|text| flag_moment("since", text, SystemClock.now())).transpose()?;
         let cursor = (!args.dry_run).then(|| Cursor::open(url, &keys.public, settings));
         let api = LangfuseApi::new(url, keys).map_err(|error| Failure::invalid(error.to_string()))?;
@@ -104,7 +102,7 @@ impl Import<'_> {
     /// Tells whether the store still has what an earlier import put there.
     async fn is_there(&self, trace: Option<&str>) -> Result<bool, Failure> {
         let Some(trace) = trace else { return Ok(false) };
-        let found = self.store.trace_ids(trace, 1).await.map_err(store_failure)?;
+        let found = self.store.trace_ids(trace, 1).await?;
         Ok(found.first().is_some_and(|found| found == trace))
     }
 }

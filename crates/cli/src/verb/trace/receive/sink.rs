@@ -9,8 +9,8 @@ use karat_store::Store;
 use karat_traces::{Piece, TraceParts};
 use tokio::sync::mpsc;
 
-use crate::clock::SystemClock;
 use crate::ingest::{Ingest, Taken};
+use karat_workflows::context::clock::SystemClock;
 
 /// What happened.
 pub(super) enum Told {

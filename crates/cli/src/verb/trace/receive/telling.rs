@@ -41,7 +41,7 @@ impl<'t> Telling<'t> {
         environment: &Environment,
         printer: &'t Printer,
     ) -> Self {
-        let seen = environment.stderr_is_terminal && !environment.ci;
+        let seen = environment.stderr_is_terminal && !environment.process.ci;
         Self {
             format,
             printer,

@@ -1,0 +1,38 @@
+//! Limits of eval functions, from flags.
+
+use karat_core::judgement::{Limits, LowerLimits, TooLarge};
+use karat_sandbox::Isolation;
+
+use super::{IsolationName, LimitArgs};
+use crate::failure::Failure;
+
+/// More threads than any machine has processors are a mistake.
+const MAX_JOBS: usize = 1024;
+
+impl LimitArgs {
+    /// Returns what functions may use: flags rank above the configuration, and neither gives more than the largest.
+    pub(crate) fn limits(&self, configured: LowerLimits) -> Result<Limits, Failure> {
+        let flags = LowerLimits { time_ms: self.limit_ms, memory_mb: self.limit_mb };
+        flags.or(configured).limits().map_err(|too_large| {
+            Failure::invalid(match too_large {
+                TooLarge::TimeMs(largest) => format!("--limit-ms must be from 1 to {largest}"),
+                TooLarge::MemoryMb(largest) => format!("--limit-mb must be from 1 to {largest}"),
+            })
+        })
+    }
+
+    pub(crate) fn isolation(&self) -> Isolation {
+        match self.isolation {
+            IsolationName::Namespace => Isolation::Namespace,
+            IsolationName::Strict => Isolation::Strict,
+        }
+    }
+
+    pub(crate) fn jobs(&self) -> Result<usize, Failure> {
+        let Some(jobs) = self.jobs else {
+            return Ok(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_JOBS));
+        };
+        let jobs = usize::try_from(jobs).ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs));
+        jobs.ok_or_else(|| Failure::invalid(format!("--jobs must be from 1 to {MAX_JOBS}")))
+    }
+}

@@ -1,0 +1,81 @@
+//! Reads eval files and other JSON from disk.
+
+use std::path::Path;
+
+use karat_core::case::{EvalFile, Origin, RubricFile, SuiteFile};
+use karat_json::text::shorten;
+use karat_json::{Finding, InvalidFile, parse};
+use serde_json::Value;
+
+use crate::discover::EvalPath;
+use crate::error::Error;
+use crate::layout::PathSetting;
+
+/// An eval file as it was read.
+#[derive(Clone)]
+pub struct Loaded {
+    pub path: EvalPath,
+    pub file: EvalFile,
+}
+
+/// A rubric file as it was read.
+pub struct LoadedRubric {
+    pub path: EvalPath,
+    pub file: RubricFile,
+}
+
+/// Reads one eval file's bytes.
+pub fn read_bytes(path: &EvalPath) -> Result<Vec<u8>, Error> {
+    std::fs::read(&path.path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.shown)))
+}
+
+pub fn parse_suite_file(path: &EvalPath, bytes: &[u8]) -> Result<SuiteFile, Vec<Finding>> {
+    let file_name = path.path.file_name().unwrap_or_default().to_string_lossy();
+    SuiteFile::read(bytes, Origin { file_name: &file_name }).map_err(|invalid| invalid.findings)
+}
+
+/// Reads all files, rubric files apart; when any is invalid, the error has the findings of all.
+pub fn load_all(paths: Vec<EvalPath>) -> Result<(Vec<Loaded>, Vec<LoadedRubric>), Error> {
+    let mut loaded = Vec::with_capacity(paths.len());
+    let mut rubrics = Vec::new();
+    let mut invalid = Vec::new();
+    for path in paths {
+        let bytes = read_bytes(&path)?;
+        match parse_suite_file(&path, &bytes) {
+            Ok(SuiteFile::Eval(file)) => loaded.push(Loaded { path, file }),
+            Ok(SuiteFile::Rubric(file)) => rubrics.push(LoadedRubric { path, file }),
+            Err(findings) => invalid.push(InvalidFile::new(&path.shown, &bytes, findings)),
+        }
+    }
+    if invalid.is_empty() { Ok((loaded, rubrics)) } else { Err(Error::invalid_files(invalid)) }
+}
+
+/// Reads a JSON file that a setting names; a default that is not there is as if it were not set.
+pub fn read_json_setting(setting: &PathSetting, what: &str) -> Result<Option<Value>, Error> {
+    match read_setting(setting, what)? {
+        Some(text) => parse_json(&text, &setting.path, what).map(Some),
+        None => Ok(None),
+    }
+}
+
+pub fn read_setting(setting: &PathSetting, what: &str) -> Result<Option<String>, Error> {
+    if !setting.given && !setting.path.exists() {
+        return Ok(None);
+    }
+    read_text(&setting.path, what).map(Some)
+}
+
+pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
+    // A byte order mark says nothing in UTF-8, but some editors write one.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+pub fn parse_json(text: &str, path: &Path, what: &str) -> Result<Value, Error> {
+    parse(text).map_err(|error| {
+        let position = karat_json::Position::of(text, error.offset);
+        let place = format!("{}:{}:{}", path.display(), position.line, position.column);
+        Error::invalid(format!("{what} {place} is not JSON: {}", shorten(&error.message, 200)))
+    })
+}

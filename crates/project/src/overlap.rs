@@ -1,0 +1,20 @@
+//! The overlap map that the settings name.
+
+use karat_json::InvalidFile;
+use karat_tools::overlap::OverlapMap;
+
+use crate::error::Error;
+use crate::layout::PathSetting;
+
+/// Reads the map; a default that is not there is as if it were not set.
+pub fn read_overlap_map(setting: &PathSetting) -> Result<Option<OverlapMap>, Error> {
+    if !setting.given && !setting.path.exists() {
+        return Ok(None);
+    }
+    let shown = setting.path.display().to_string();
+    let bytes = std::fs::read(&setting.path)
+        .map_err(|error| Error::invalid(format!("cannot read the overlap map {shown}: {error}")))?;
+    OverlapMap::read(&bytes)
+        .map(Some)
+        .map_err(|findings| Error::invalid_files(vec![InvalidFile::new(&shown, &bytes, findings)]))
+}

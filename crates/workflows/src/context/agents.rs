@@ -1,0 +1,100 @@
+//! The agents that the settings name.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use karat_agents::{BudgetedAgent, CommandAgent, HttpAgent, ScriptedAgent, Throttle};
+use karat_core::port::Agent;
+use karat_json::{Finding, InvalidFile};
+use serde_json::Value;
+
+use super::models::{Models, is_model, no_agent};
+use super::tools::Tools;
+use crate::error::Error;
+use crate::notice::Notices;
+use crate::settings::{Anchored, Settings, fill_headers, is_on_search_path, learn_arguments};
+use karat_project::read_text;
+
+/// Prepares the agents: one, or the several that are compared.
+pub fn make_agents(
+    models: &mut Models,
+    settings: &Settings,
+    tools: &Tools,
+    notices: &dyn Notices,
+) -> Result<Vec<Arc<dyn Agent>>, Error> {
+    if settings.agent_endpoints.is_empty() {
+        return Err(Error::invalid("no agent to ask")
+            .hint("set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:3000/chat")
+            .hint("without an agent, scripted:FILE answers from a file"));
+    }
+    let endpoints = settings.agent_endpoints.clone();
+    let mut agents = Vec::with_capacity(endpoints.len());
+    for endpoint in &endpoints {
+        let agent = make_agent(endpoint, models, settings, tools, notices)?;
+        // A model's calls are paid for one by one; of others, only the whole answer's cost is known.
+        let is_paid = is_model(&endpoint.value, settings) || !models.budget().is_limited();
+        agents.push(if is_paid { agent } else { Arc::new(BudgetedAgent::new(agent, Arc::clone(models.budget()))) });
+    }
+    Ok(agents)
+}
+
+/// Prepares an agent; header variables are filled in here and kept secret from here on.
+fn make_agent(
+    endpoint: &Anchored<String>,
+    models: &mut Models,
+    settings: &Settings,
+    tools: &Tools,
+    notices: &dyn Notices,
+) -> Result<Arc<dyn Agent>, Error> {
+    let text = endpoint.value.clone();
+    // Where nobody is asked, no key is needed.
+    let offline = settings.recording.asks_nobody();
+    if text.starts_with("http://") || text.starts_with("https://") {
+        let headers = match fill_headers(&settings.agent.headers, &settings.variables, &settings.redactor) {
+            Err(_) if offline => Vec::new(),
+            filled => filled?,
+        };
+        let agent = HttpAgent::new(&text, &headers, settings.agent.clone())
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        // A URL's secrets may be spelled in another way once it was parsed and sent.
+        settings.redactor.learn("agentEndpoint", &Value::from(agent.identity()));
+        agent.credentials().iter().for_each(|secret| settings.redactor.add(secret));
+        let throttle = Arc::new(Throttle::new(settings.concurrency, None));
+        return Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)));
+    }
+    match text.split_once(':') {
+        Some(("scripted", file)) if !file.is_empty() => {
+            let path = endpoint.base.join(file);
+            let script = read_text(&path, "the script")?;
+            match ScriptedAgent::read(&script, text.clone()) {
+                Ok(agent) => Ok(Arc::new(agent)),
+                Err(error) => Err(invalid_script(file, script, error.findings)),
+            }
+        }
+        Some(("command", command)) => {
+            let agent = CommandAgent::new(command, &settings.layout.root, settings.agent.clone())
+                .map_err(|error| Error::invalid(error.to_string()))?;
+            let program = agent.program();
+            if program.parent() == Some(Path::new(""))
+                && settings.layout.root.join(program).is_file()
+                && !is_on_search_path(program)
+            {
+                let name = program.display();
+                return Err(Error::invalid(format!("there is no program '{name}' on the PATH"))
+                    .hint(format!("for the file in the project's root write command:./{name}")));
+            }
+            learn_arguments(agent.arguments(), &settings.redactor);
+            Ok(Arc::new(agent))
+        }
+        _ if is_model(&text, settings) => {
+            let (registry, execution) = (tools.registry.as_ref(), tools.execution(&settings.live));
+            let agent = models.agent(&text, settings, registry, execution, notices)?;
+            Ok(Arc::new(agent))
+        }
+        _ => Err(no_agent(&text, settings)),
+    }
+}
+
+pub(super) fn invalid_script(file: &str, text: String, findings: Vec<Finding>) -> Error {
+    Error::invalid_files(vec![InvalidFile { name: file.to_owned(), text, findings }])
+}

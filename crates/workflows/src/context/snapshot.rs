@@ -1,0 +1,70 @@
+//! Captures the snapshot just before a run.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use karat_agents::fetch;
+use karat_core::redact::Redactor;
+use karat_json::text::shorten;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::error::Error;
+use crate::settings::{Anchored, SnapshotSource, Variables, fill_headers};
+use karat_project::{parse_json, read_text};
+
+/// Takes the snapshot from its source; one that cannot be had stops the run before anything is sent.
+pub async fn capture(
+    source: &Anchored<SnapshotSource>,
+    timeout: Duration,
+    variables: &Variables,
+    redactor: &Redactor,
+) -> Result<Value, Error> {
+    let capturing = async {
+        match &source.value {
+            SnapshotSource::File { file } => {
+                let path = source.base.join(file);
+                Ok(parse_json(&read_text(&path, "the snapshot")?, &path, "the snapshot")?)
+            }
+            SnapshotSource::Command { command } => run_command(command, source, redactor).await,
+            SnapshotSource::Url { url, headers } => {
+                let headers = fill_headers(headers, variables, redactor)?;
+                let body = fetch(url, &headers)
+                    .await
+                    .map_err(|error| Error::invalid(format!("cannot capture the snapshot: {error}")))?;
+                read_output(&body, url)
+            }
+        }
+    };
+    match tokio::time::timeout(timeout, capturing).await {
+        Ok(captured) => captured,
+        Err(_) => Err(Error::invalid(format!("cannot capture the snapshot: no end within {} ms", timeout.as_millis()))),
+    }
+}
+
+async fn run_command(
+    command: &[String],
+    source: &Anchored<SnapshotSource>,
+    redactor: &Redactor,
+) -> Result<Value, Error> {
+    let (program, arguments) = command.split_first().map_or(("", command), |(first, rest)| (first.as_str(), rest));
+    let fail = |what: String| Error::invalid(format!("cannot capture the snapshot with '{program}': {what}"));
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(&source.base)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(|error| fail(error.to_string()))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(fail(format!("{}: {}", output.status, shorten(&redactor.text(stderr.trim()), 400))));
+    }
+    read_output(&output.stdout, program)
+}
+
+fn read_output(bytes: &[u8], from: &str) -> Result<Value, Error> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| Error::invalid(format!("the snapshot from '{from}' is not JSON: {error}")))
+}

@@ -1,0 +1,116 @@
+//! Why a workflow could not do its work.
+
+use karat_core::port::StoreError;
+use karat_json::InvalidFile;
+use karat_sandbox::SandboxError;
+
+/// An error whose kind decides the exit code, the HTTP status and whether a retry makes sense.
+///
+/// A failed assertion is never an error: it is a result.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    pub kind: ErrorKind,
+    /// A lower-case fragment; empty where the invalid files say everything.
+    pub message: String,
+    /// Output of another program that explains the error, in lines.
+    pub quoted: String,
+    pub hints: Vec<String>,
+    /// Files with invalid places, to be shown in their source.
+    pub files: Vec<InvalidFile>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The request, the configuration or an input is invalid.
+    Invalid,
+    /// The named thing does not exist.
+    NotFound,
+    /// Nothing fits the selection.
+    NothingSelected,
+    /// No verdict could be reached.
+    NoVerdict,
+    /// Another process changed or is changing the same thing.
+    Conflict,
+    /// Something outside does not work now: a retry may help.
+    Unavailable,
+    /// The user asked to stop.
+    Cancelled,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), quoted: String::new(), hints: Vec::new(), files: Vec::new() }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    pub fn nothing_selected(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NothingSelected, message)
+    }
+
+    pub fn no_verdict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NoVerdict, message)
+    }
+
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unavailable, message)
+    }
+
+    pub fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "")
+    }
+
+    /// Files that cannot be read; their findings say everything.
+    pub fn invalid_files(files: Vec<InvalidFile>) -> Self {
+        Self { files, ..Self::invalid("") }
+    }
+
+    #[must_use]
+    pub fn quote(self, quoted: impl Into<String>) -> Self {
+        Self { quoted: quoted.into(), ..self }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl From<karat_project::Error> for Error {
+    fn from(error: karat_project::Error) -> Self {
+        let kind = match error.kind {
+            karat_project::ErrorKind::Invalid => ErrorKind::Invalid,
+            karat_project::ErrorKind::NothingSelected => ErrorKind::NothingSelected,
+            karat_project::ErrorKind::Conflict => ErrorKind::Conflict,
+        };
+        Self { kind, message: error.message, quoted: String::new(), hints: error.hints, files: error.files }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self { hints: error.hint.into_iter().collect(), ..Self::unavailable(error.message) }
+    }
+}
+
+impl From<SandboxError> for Error {
+    fn from(error: SandboxError) -> Self {
+        let kind = match &error {
+            SandboxError::Unreadable { .. } | SandboxError::NotAGuest { .. } => ErrorKind::Invalid,
+            _ => ErrorKind::Unavailable,
+        };
+        Self { hints: error.hint().map(Into::into).into_iter().collect(), ..Self::new(kind, error.to_string()) }
+    }
+}

@@ -1,0 +1,134 @@
+//! Live tools: which MCP servers there are, who runs tools, and which of them may run.
+
+use std::collections::BTreeMap;
+
+use karat_agents::{AllowedTools, expand_variables};
+use karat_core::redact::Redactor;
+use karat_json::nearest;
+use karat_registry::{McpServerConfig, NamedServer};
+use serde_json::Value;
+
+use super::config::{AllowTools, Config, ToolExecutor};
+use super::secrets::{fill_headers, learn_arguments};
+use super::variables::{Variables, plain_environment};
+use super::{Anchored, Resolver};
+use crate::error::Error;
+
+/// What the settings say of live tools.
+#[derive(Debug)]
+pub struct LiveTools {
+    /// By name, and with the folder that each is relative to; variables are not filled in yet.
+    pub servers: Vec<(String, Anchored<McpServerConfig>)>,
+    /// `toolRegistryPath` is a server, so no file is looked for.
+    pub is_registry: bool,
+    pub executor: ToolExecutor,
+    pub allowed: AllowedTools,
+    /// Somebody said which tools may run.
+    pub has_allow_list: bool,
+}
+
+impl LiveTools {
+    pub(crate) fn resolve(
+        given: &Config,
+        file: &Config,
+        resolver: &Resolver<'_>,
+        redactor: &Redactor,
+    ) -> Result<Self, Error> {
+        let mut servers = Vec::new();
+        if let Some(Anchored { value, base }) = resolver.anchored(given.mcp_servers.clone(), file.mcp_servers.clone()) {
+            servers.extend(value.into_iter().map(|(name, value)| (name, Anchored { value, base: base.clone() })));
+        }
+        // A program on the command line lists the tools in place of what the file names.
+        let of_file = file.tool_registry_path.clone().filter(|_| given.tool_registry.is_none());
+        let path = resolver.anchored(given.tool_registry_path.clone(), of_file);
+        let short = path.and_then(|path| {
+            let config = McpServerConfig::read_short(&path.value)?;
+            Some((path, config))
+        });
+        let is_registry = short.is_some();
+        if let Some((Anchored { value: text, base }, config)) = short {
+            redactor.learn("toolRegistryPath", &Value::from(text.as_str()));
+            let value = config.map_err(|why| Error::invalid(format!("'toolRegistryPath' is no MCP server: {why}")))?;
+            servers.insert(0, (text, Anchored { value, base }));
+        }
+        for (_, server) in &servers {
+            if let McpServerConfig::Stdio { command, .. } = &server.value {
+                learn_arguments(command, redactor);
+            }
+        }
+        let executor = given.tool_execution.or(file.tool_execution).unwrap_or_default();
+        if executor == ToolExecutor::Mcp && servers.is_empty() {
+            return Err(Error::invalid("'toolExecution' is \"mcp\", but there is no MCP server to run tools")
+                .hint("name one in 'mcpServers', for example {\"files\": {\"command\": [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}}")
+                .hint("or set 'toolRegistryPath' to mcp:stdio:COMMAND or mcp:URL"));
+        }
+        let allowed = given.allow_tools.clone().or_else(|| file.allow_tools.clone());
+        let has_allow_list = allowed.is_some();
+        let allowed = match allowed {
+            Some(AllowTools::All(_)) => AllowedTools::All,
+            Some(AllowTools::Named(names)) => AllowedTools::Named(names),
+            None => AllowedTools::Named(Vec::new()),
+        };
+        Ok(Self { servers, is_registry, executor, allowed, has_allow_list })
+    }
+
+    /// Returns the servers with their variables filled in, which are kept secret from here on; of one that cannot be
+    /// filled in, its name and why.
+    pub(crate) fn targets(
+        &self,
+        variables: &Variables,
+        redactor: &Redactor,
+    ) -> Vec<Result<NamedServer, (String, Error)>> {
+        let plain = plain_environment();
+        let fill = |(name, server): &(String, Anchored<McpServerConfig>)| {
+            let config = match &server.value {
+                McpServerConfig::Stdio { command, env, cwd } => {
+                    let mut all = plain.clone();
+                    all.extend(fill_environment(name, env, &plain, variables, redactor)?);
+                    McpServerConfig::Stdio { command: command.clone(), env: all, cwd: cwd.clone() }
+                }
+                McpServerConfig::Http { url, headers } => {
+                    let headers = fill_headers(headers, variables, redactor)?.into_iter().collect();
+                    McpServerConfig::Http { url: url.clone(), headers }
+                }
+            };
+            Ok(NamedServer { name: name.clone(), config, base: server.base.clone() })
+        };
+        self.servers.iter().map(|server| fill(server).map_err(|failure| (server.0.clone(), failure))).collect()
+    }
+
+    /// Returns what is odd about the list of tools that may run.
+    pub(crate) fn warnings(&self, known: &[&str]) -> Vec<String> {
+        let AllowedTools::Named(names) = &self.allowed else {
+            return Vec::new();
+        };
+        if names.is_empty() {
+            let message = "'allowTools' names no tool, so every call of one is refused (\"*\" allows all)";
+            return vec![message.to_owned()];
+        }
+        let unknown = names.iter().filter(|name| !known.contains(&name.as_str()));
+        let message = |name: &String| match nearest(name, known) {
+            Some(near) => format!("'allowTools' names '{name}', which no MCP server has: did you mean '{near}'?"),
+            None => format!("'allowTools' names '{name}', which no MCP server has"),
+        };
+        unknown.map(message).collect()
+    }
+}
+
+fn fill_environment(
+    server: &str,
+    env: &BTreeMap<String, String>,
+    plain: &BTreeMap<String, String>,
+    variables: &Variables,
+    redactor: &Redactor,
+) -> Result<BTreeMap<String, String>, Error> {
+    let fill = |(name, value): (&String, &String)| {
+        let expanded = expand_variables(value, &|name| variables.get(name))
+            .map_err(|error| Error::invalid(format!("the MCP server '{server}' cannot be given {name}: {error}")))?;
+        // A home folder is no secret, and to mask it would garble every path.
+        let secrets = expanded.secrets.iter().filter(|secret| !plain.values().any(|value| value == *secret));
+        secrets.for_each(|secret| redactor.add(secret));
+        Ok((name.clone(), expanded.text))
+    };
+    env.iter().map(fill).collect()
+}
