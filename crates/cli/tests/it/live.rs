@@ -74,7 +74,7 @@ fn somebody_must_be_there_to_run_tools() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: nobody called 'mpc' runs tools
+    error: --tool-execution cannot be 'mpc'
     hint: did you mean 'mcp'?
     ");
 }
