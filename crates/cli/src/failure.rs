@@ -6,6 +6,8 @@ use karat_json::InvalidFile;
 use karat_sandbox::SandboxError;
 use karat_workflows::{Error, ErrorKind};
 
+use crate::hint::hint_text;
+
 /// An error with the exit status that belongs to it, and hints that help.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -69,6 +71,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let Error { kind, message, quoted, hints, files } = error;
+        let hints = hints.into_iter().map(hint_text).collect();
         Self { status: status_of(kind), message, quoted, hints, files }
     }
 }

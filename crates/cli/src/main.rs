@@ -9,6 +9,7 @@ mod environment;
 mod eval_functions;
 mod failure;
 mod functions;
+mod hint;
 mod ingest;
 mod interrupt;
 mod kept_run;
@@ -18,10 +19,9 @@ mod project;
 mod resolve;
 mod selection;
 mod store;
-mod stored_eval;
+mod surface;
 mod trace_files;
 mod trace_filter;
-mod trace_id;
 mod traces;
 mod verb;
 
@@ -35,6 +35,7 @@ use crate::args::{Cli, Verb};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::surface::Surface;
 
 /// Cases and results are many small pieces, made on one thread and freed on another, which the system's allocator is
 /// slow with.
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
+    let surface = Surface::new(environment, printer);
     match cli.verb {
         Verb::Run(args) => verb::run::run(&args, environment, printer),
         Verb::Check(args) => verb::check::run(&args, environment, printer),
@@ -77,7 +79,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
-        Verb::Contradictions(args) => verb::contradictions::run(args, environment, printer),
+        Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
         Verb::Trace(args) => verb::trace::run(args, environment, printer),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),

@@ -4,6 +4,8 @@ use karat_core::port::StoreError;
 use karat_json::InvalidFile;
 use karat_sandbox::SandboxError;
 
+use crate::hint::Hint;
+
 /// An error whose kind decides the exit code, the HTTP status and whether a retry makes sense.
 ///
 /// A failed assertion is never an error: it is a result.
@@ -15,7 +17,7 @@ pub struct Error {
     pub message: String,
     /// Output of another program that explains the error, in lines.
     pub quoted: String,
-    pub hints: Vec<String>,
+    pub hints: Vec<Hint>,
     /// Files with invalid places, to be shown in their source.
     pub files: Vec<InvalidFile>,
 }
@@ -82,7 +84,7 @@ impl Error {
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hints.push(hint.into());
         self
     }
@@ -95,13 +97,19 @@ impl From<karat_project::Error> for Error {
             karat_project::ErrorKind::NothingSelected => ErrorKind::NothingSelected,
             karat_project::ErrorKind::Conflict => ErrorKind::Conflict,
         };
-        Self { kind, message: error.message, quoted: String::new(), hints: error.hints, files: error.files }
+        Self {
+            kind,
+            message: error.message,
+            quoted: String::new(),
+            hints: error.hints.into_iter().map(Hint::from).collect(),
+            files: error.files,
+        }
     }
 }
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self { hints: error.hint.into_iter().collect(), ..Self::unavailable(error.message) }
+        Self { hints: error.hint.into_iter().map(Hint::from).collect(), ..Self::unavailable(error.message) }
     }
 }
 
@@ -111,6 +119,6 @@ impl From<SandboxError> for Error {
             SandboxError::Unreadable { .. } | SandboxError::NotAGuest { .. } => ErrorKind::Invalid,
             _ => ErrorKind::Unavailable,
         };
-        Self { hints: error.hint().map(Into::into).into_iter().collect(), ..Self::new(kind, error.to_string()) }
+        Self { hints: error.hint().map(Hint::from).into_iter().collect(), ..Self::new(kind, error.to_string()) }
     }
 }

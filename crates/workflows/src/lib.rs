@@ -5,9 +5,18 @@
 //! parser, no terminal and no HTTP framework, and never prints.
 
 pub mod context;
+pub mod contradictions;
 mod error;
+mod event;
+mod hint;
 mod notice;
 pub mod settings;
+pub mod stored_eval;
+pub mod trace_id;
 
+pub use context::Context;
 pub use error::{Error, ErrorKind};
+pub use event::EventSink;
+pub use hint::Hint;
 pub use notice::Notices;
+pub use tokio_util::sync::CancellationToken;

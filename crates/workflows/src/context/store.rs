@@ -3,6 +3,7 @@
 use karat_store::{Location, Store};
 
 use crate::error::Error;
+use crate::hint::Hint;
 use crate::settings::Settings;
 
 /// Opens the store, and makes it where it is a file that is not there yet.
@@ -15,9 +16,8 @@ pub async fn open_store(settings: &Settings) -> Result<Store, Error> {
 pub async fn open_store_to_read(settings: &Settings) -> Result<Store, Error> {
     match &settings.store {
         Location::File(path) if !path.exists() => {
-            Err(Error::nothing_selected(format!("there is no store at {}", settings.shown(path))).hint(
-                "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another",
-            ))
+            Err(Error::nothing_selected(format!("there is no store at {}", settings.shown(path)))
+                .hint(Hint::CreateStore))
         }
         _ => open_store(settings).await,
     }

@@ -6,17 +6,12 @@ mod resolve;
 use karat_core::exit::ExitStatus;
 
 use crate::args::{ContradictionsAction, ContradictionsArgs};
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::surface::Surface;
 
-pub(crate) fn run(
-    args: ContradictionsArgs,
-    environment: &Environment,
-    printer: &Printer,
-) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: ContradictionsArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     match args.action {
-        None => list::run(&args.list, environment, printer),
-        Some(ContradictionsAction::Resolve(args)) => resolve::run(&args, environment, printer),
+        None => list::run(&args.list, surface),
+        Some(ContradictionsAction::Resolve(args)) => resolve::run(&args, surface),
     }
 }

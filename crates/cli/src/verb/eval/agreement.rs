@@ -14,8 +14,8 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
-use crate::stored_eval::{ADD_ONE, find_eval, version_among, versions_of};
 use karat_workflows::settings::Settings;
+use karat_workflows::stored_eval::{find_eval, version_among, versions_of};
 
 pub(super) fn run(
     args: &EvalAgreementArgs,
@@ -59,7 +59,8 @@ async fn measure(args: &EvalAgreementArgs, store: &Store, settings: &Settings) -
         None => store.evals().await?,
     };
     if evals.is_empty() {
-        return Err(Failure::nothing_selected("there are no evals in the store").hint(ADD_ONE));
+        return Err(Failure::nothing_selected("there are no evals in the store")
+            .hint("'karat eval add FILE' puts an eval function into the store"));
     }
     let mut measured = Vec::with_capacity(evals.len());
     for eval in evals {

@@ -14,7 +14,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
-use crate::stored_eval::{find_eval, version_among, versions_of};
+use karat_workflows::stored_eval::{find_eval, version_among, versions_of};
 
 /// The eval that is meant, and its versions as far as they are said.
 #[derive(Debug, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
-use crate::stored_eval::ADD_ONE;
 
 pub(crate) fn run(args: &EvalListArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &EvalListArgs, environment: &Environment, printer: &Prin
         OutputFormat::Human => printer.print(&eval_list_text(&list, printer.console()))?,
     }
     if list.evals.is_empty() {
-        printer.note(&format!("there are no evals in the store; {ADD_ONE}"));
+        printer.note("there are no evals in the store; 'karat eval add FILE' puts an eval function into the store");
     }
     Ok(ExitStatus::Success)
 }

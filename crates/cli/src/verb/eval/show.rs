@@ -12,7 +12,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
-use crate::stored_eval::{find_eval, version_among, versions_of};
+use karat_workflows::stored_eval::{find_eval, version_among, versions_of};
 
 pub(crate) fn run(args: &EvalShowArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;

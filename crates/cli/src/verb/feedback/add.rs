@@ -16,8 +16,8 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
-use crate::trace_id::resolve_trace_id;
 use karat_workflows::context::clock::SystemClock;
+use karat_workflows::trace_id::resolve_trace_id;
 
 /// What came of saying something.
 #[derive(Serialize, JsonSchema)]

@@ -14,7 +14,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
-use crate::trace_id::resolve_trace_id;
+use karat_workflows::trace_id::resolve_trace_id;
 
 /// More than these no person reads.
 const FOR_PEOPLE: u64 = 50;

@@ -12,8 +12,8 @@ use super::basis::Basis;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::store::{open_store_to_read, with_store};
-use crate::trace_id::resolve_trace_id;
 use karat_workflows::settings::Settings;
+use karat_workflows::trace_id::resolve_trace_id;
 
 /// How much of an answer is told in a description.
 const LONGEST_ANSWER: usize = 80;

@@ -20,9 +20,9 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{keep_store, open_store_to_read};
-use crate::stored_eval::find_eval;
 use crate::trace_filter::nothing_meant;
 use karat_workflows::context::clock::SystemClock;
+use karat_workflows::stored_eval::find_eval;
 
 pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if !environment.stdin_is_terminal || !environment.stderr_is_terminal {

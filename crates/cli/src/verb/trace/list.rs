@@ -15,8 +15,8 @@ use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
 use crate::trace_filter::nothing_meant;
-use crate::trace_id::shortest_ids;
 use karat_workflows::context::clock::SystemClock;
+use karat_workflows::trace_id::shortest_ids;
 
 /// More than these no person reads.
 const FOR_PEOPLE: u64 = 20;

@@ -14,7 +14,7 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store_to_read, with_store};
-use crate::trace_id::resolve_trace_id;
+use karat_workflows::trace_id::resolve_trace_id;
 
 pub(crate) fn run(args: &TraceShowArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;

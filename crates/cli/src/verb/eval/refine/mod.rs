@@ -26,10 +26,10 @@ use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{keep_store, open_store_to_read};
-use crate::stored_eval::{find_eval, version_among, versions_of};
 use karat_workflows::context::chat_models::{chosen_rewriter, make_rewriter};
 use karat_workflows::settings::ChatModelConfig;
 use karat_workflows::settings::{Anchored, Settings};
+use karat_workflows::stored_eval::{find_eval, version_among, versions_of};
 
 /// More is a mistake.
 const MOST_CANDIDATES: usize = 20;

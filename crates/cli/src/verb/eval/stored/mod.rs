@@ -35,10 +35,10 @@ use crate::interrupt::{Interrupts, end_at_once};
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{keep_store, open_store_to_read};
-use crate::stored_eval::{ADD_ONE, named, version_among, versions_of};
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::context::sandbox::open_sandbox;
 use karat_workflows::settings::Settings;
+use karat_workflows::stored_eval::{named, version_among, versions_of};
 
 /// A version of an eval, and how much there is for it to do.
 struct Planned {
@@ -213,7 +213,8 @@ async fn plan(
 fn meant(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Result<Vec<EvalSummary>, Failure> {
     if names.is_empty() {
         if evals.is_empty() {
-            return Err(Failure::nothing_selected("there are no evals in the store").hint(ADD_ONE));
+            return Err(Failure::nothing_selected("there are no evals in the store")
+                .hint("'karat eval add FILE' puts an eval function into the store"));
         }
         return Ok(evals);
     }
@@ -221,9 +222,9 @@ fn meant(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Resu
     for name in names {
         let eval = named(evals.clone(), name).map_err(|failure| {
             if is_in_project(name, settings) {
-                Failure { hints: Vec::new(), ..failure }.hint(format!("'karat eval add {name}' puts it there"))
+                Failure { hints: Vec::new(), ..failure.into() }.hint(format!("'karat eval add {name}' puts it there"))
             } else {
-                failure
+                failure.into()
             }
         })?;
         if chosen.iter().all(|other| other.eval_id != eval.eval_id) {

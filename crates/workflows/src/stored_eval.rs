@@ -4,45 +4,43 @@ use karat_core::port::EvalStore;
 use karat_core::stored::{EvalSummary, EvalVersion};
 use karat_json::nearest;
 
-use crate::failure::Failure;
+use crate::error::Error;
+use crate::hint::Hint;
 
 /// How many names a hint lists.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// Finds the eval of this name, with or without its `eval_`.
-pub(crate) async fn find_eval(store: &impl EvalStore, name: &str) -> Result<EvalSummary, Failure> {
+pub async fn find_eval(store: &impl EvalStore, name: &str) -> Result<EvalSummary, Error> {
     let evals = store.evals().await?;
     named(evals, name)
 }
 
 /// Takes the eval of this name out of all.
-pub(crate) fn named(mut evals: Vec<EvalSummary>, name: &str) -> Result<EvalSummary, Failure> {
+pub fn named(mut evals: Vec<EvalSummary>, name: &str) -> Result<EvalSummary, Error> {
     let wanted = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
     if let Some(place) = evals.iter().position(|eval| eval.eval_id == wanted) {
         return Ok(evals.swap_remove(place));
     }
     let names: Vec<&str> = evals.iter().map(|eval| eval.eval_id.as_str()).collect();
-    let failure = Failure::invalid(format!("there is no eval '{wanted}' in the store"));
+    let error = Error::invalid(format!("there is no eval '{wanted}' in the store"));
     Err(match nearest(&wanted, &names) {
-        Some(near) => failure.hint(format!("did you mean '{near}'?")),
-        None if names.is_empty() => failure.hint(ADD_ONE),
-        None if names.len() > MOST_NAMED => {
-            failure.hint(format!("there are {} and {} more", names[..MOST_NAMED].join(", "), names.len() - MOST_NAMED))
+        Some(near) => error.hint(format!("did you mean '{near}'?")),
+        None if names.is_empty() => error.hint(Hint::AddEval { file: None }),
+        None if names.len() > MAX_NAMED => {
+            error.hint(format!("there are {} and {} more", names[..MAX_NAMED].join(", "), names.len() - MAX_NAMED))
         }
-        None => failure.hint(format!("there are: {}", names.join(", "))),
+        None => error.hint(format!("there are: {}", names.join(", "))),
     })
 }
 
-/// What to do where the store has no evals.
-pub(crate) const ADD_ONE: &str = "'karat eval add FILE' puts an eval function into the store";
-
 /// Returns an eval's versions, the oldest first.
-pub(crate) async fn versions_of(store: &impl EvalStore, eval: &EvalSummary) -> Result<Vec<EvalVersion>, Failure> {
-    store.versions(&eval.eval_id).await.map_err(Failure::from)
+pub async fn versions_of(store: &impl EvalStore, eval: &EvalSummary) -> Result<Vec<EvalVersion>, Error> {
+    store.versions(&eval.eval_id).await.map_err(Error::from)
 }
 
 /// Takes the version that is meant out of all, which are not empty: the newest where nobody says.
-pub(crate) fn version_among(versions: &[EvalVersion], wanted: Option<u64>) -> Result<EvalVersion, Failure> {
+pub fn version_among(versions: &[EvalVersion], wanted: Option<u64>) -> Result<EvalVersion, Error> {
     let found = match wanted {
         Some(wanted) => versions.iter().find(|version| version.version == wanted),
         None => versions.last(),
@@ -50,9 +48,9 @@ pub(crate) fn version_among(versions: &[EvalVersion], wanted: Option<u64>) -> Re
     found.cloned().ok_or_else(|| {
         let name = versions.first().map(|version| version.eval_id.as_str()).unwrap_or_default();
         let newest = versions.last().map_or(0, |version| version.version);
-        let failure =
-            Failure::invalid(format!("there is no version {} of {name} in the store", wanted.unwrap_or_default()));
-        failure.hint(if newest == 1 { "there is version 1".to_owned() } else { format!("there are 1 to {newest}") })
+        let error =
+            Error::invalid(format!("there is no version {} of {name} in the store", wanted.unwrap_or_default()));
+        error.hint(if newest == 1 { "there is version 1".to_owned() } else { format!("there are 1 to {newest}") })
     })
 }
 
@@ -84,13 +82,13 @@ mod tests {
         let found = named(vec![summary("eval_length"), summary("eval_tone")], name);
         match (found, expected) {
             (Ok(eval), Ok(name)) => assert_eq!(eval.eval_id, name),
-            (Err(failure), Err(hint)) => assert_eq!(failure.hints, [hint]),
+            (Err(error), Err(hint)) => assert_eq!(error.hints, [Hint::from(hint)]),
             (found, _) => panic!("{found:?}"),
         }
     }
 
     #[test]
     fn an_empty_store_says_how_to_fill_it() {
-        assert_eq!(named(Vec::new(), "tone").expect_err("there is none").hints, [ADD_ONE]);
+        assert_eq!(named(Vec::new(), "tone").expect_err("there is none").hints, [Hint::AddEval { file: None }]);
     }
 }

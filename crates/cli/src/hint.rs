@@ -1,0 +1,18 @@
+//! Hints of workflows as commands that a user can copy.
+
+use karat_workflows::Hint;
+
+pub(crate) fn hint_text(hint: Hint) -> String {
+    match hint {
+        Hint::Text(text) => text,
+        Hint::ListContradictions { eval } => format!("'karat contradictions {eval}' lists where they do"),
+        Hint::AddEval { file: None } => "'karat eval add FILE' puts an eval function into the store".to_owned(),
+        Hint::AddEval { file: Some(file) } => format!("'karat eval add {file}' puts it there"),
+        Hint::ListTraces => "'karat trace list' shows the traces; an id may be shortened to its beginning".to_owned(),
+        Hint::ImportTraces => "'karat trace import FILE' puts traces there".to_owned(),
+        Hint::CreateStore => {
+            "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another"
+                .to_owned()
+        }
+    }
+}

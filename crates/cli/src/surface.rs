@@ -1,0 +1,81 @@
+//! What every verb works with: the environment, the printer, and the one way to run a workflow.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use karat_workflows::context::clock::{SystemClock, TimeOrderedIds};
+use karat_workflows::{CancellationToken, Context, Error};
+use tokio::runtime::Runtime;
+
+use crate::args::{ConfigArgs, StoreArgs};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::interrupt::{Interrupts, end_at_once};
+use crate::printer::Printer;
+use crate::resolve::resolve_settings;
+
+pub(crate) struct Surface<'s> {
+    pub(crate) environment: &'s Environment,
+    pub(crate) printer: &'s Rc<Printer>,
+}
+
+impl<'s> Surface<'s> {
+    pub(crate) fn new(environment: &'s Environment, printer: &'s Rc<Printer>) -> Self {
+        Self { environment, printer }
+    }
+
+    /// Resolves the settings; the project is looked for above these paths.
+    pub(crate) fn context(&self, config: &ConfigArgs, paths: &[PathBuf]) -> Result<Context<'s>, Failure> {
+        let settings = resolve_settings(config, paths, self.environment, self.printer)?;
+        Ok(Context {
+            settings,
+            surroundings: &self.environment.process,
+            clock: &SystemClock,
+            ids: &TimeOrderedIds,
+            notices: self.printer.as_ref(),
+        })
+    }
+
+    pub(crate) fn store_context(&self, args: &StoreArgs) -> Result<Context<'s>, Failure> {
+        self.context(&args.config_args(), &[])
+    }
+
+    /// Runs a workflow that has nothing to finish: an interrupt ends the program.
+    #[expect(clippy::unused_self, reason = "a workflow is run by a surface")]
+    pub(crate) fn run<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+        let runtime = runtime()?;
+        let interrupts = Interrupts::listen(&runtime);
+        runtime.spawn(async move {
+            interrupts.asked().await;
+            end_at_once();
+        });
+        Ok(runtime.block_on(work)?)
+    }
+
+    /// Runs a workflow that finishes what it began: the first interrupt cancels the token, the second ends the program.
+    #[expect(clippy::unused_self, reason = "a workflow is run by a surface")]
+    pub(crate) fn run_cancellable<T>(
+        &self,
+        work: impl AsyncFnOnce(CancellationToken) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        let runtime = runtime()?;
+        let interrupts = Interrupts::listen(&runtime);
+        let cancel = CancellationToken::new();
+        let cancelled = cancel.clone();
+        runtime.spawn(async move {
+            interrupts.asked().await;
+            cancelled.cancel();
+        });
+        let done = runtime.block_on(work(cancel));
+        // Work that nobody waits for any more must not keep the program.
+        runtime.shutdown_background();
+        Ok(done?)
+    }
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::errored(format!("cannot start: {error}")))
+}
