@@ -2,7 +2,6 @@
 
 mod args;
 mod ask;
-mod beginning;
 mod confusion;
 mod diagnostic;
 mod environment;
@@ -22,11 +21,10 @@ mod store;
 mod surface;
 mod trace_files;
 mod trace_filter;
-mod traces;
 mod verb;
 
 use std::process::ExitCode;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use clap::Parser;
 use karat_core::exit::ExitStatus;
@@ -53,7 +51,7 @@ fn main() -> ExitCode {
         }
     };
     let environment = Environment::real();
-    let printer = Rc::new(Printer::new(&cli.global, &environment));
+    let printer = Arc::new(Printer::new(&cli.global, &environment));
     let status = match run(cli, &environment, &printer) {
         Ok(status) => status,
         Err(failure) => {
@@ -66,7 +64,7 @@ fn main() -> ExitCode {
     ExitCode::from(status.code())
 }
 
-fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
+fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<ExitStatus, Failure> {
     let surface = Surface::new(environment, printer);
     match cli.verb {
         Verb::Run(args) => verb::run::run(&args, environment, printer),
@@ -76,7 +74,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Tools(args) => verb::tools::run(&args, environment, printer),
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
-        Verb::Eval(args) => verb::eval::run(args, environment, printer),
+        Verb::Eval(args) => verb::eval::run(args, &surface),
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),

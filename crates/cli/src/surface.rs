@@ -1,7 +1,7 @@
 //! What every verb works with: the environment, the printer, and the one way to run a workflow.
 
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use karat_workflows::context::clock::{SystemClock, TimeOrderedIds};
 use karat_workflows::{CancellationToken, Context, Error};
@@ -16,11 +16,11 @@ use crate::resolve::resolve_settings;
 
 pub(crate) struct Surface<'s> {
     pub(crate) environment: &'s Environment,
-    pub(crate) printer: &'s Rc<Printer>,
+    pub(crate) printer: &'s Arc<Printer>,
 }
 
 impl<'s> Surface<'s> {
-    pub(crate) fn new(environment: &'s Environment, printer: &'s Rc<Printer>) -> Self {
+    pub(crate) fn new(environment: &'s Environment, printer: &'s Arc<Printer>) -> Self {
         Self { environment, printer }
     }
 

@@ -13,8 +13,6 @@ pub enum SandboxError {
     NotAGuest { path: PathBuf, why: String },
     #[error("the sandbox cannot start: {0}")]
     Engine(String),
-    #[error("cannot read the traces: {0}")]
-    Traces(std::io::Error),
 }
 
 impl SandboxError {
@@ -26,7 +24,7 @@ impl SandboxError {
                  KARAT_GUEST=guest.cwasm"
                     .to_owned(),
             ),
-            Self::Unreadable { .. } | Self::NotAGuest { .. } | Self::Engine(_) | Self::Traces(_) => None,
+            Self::Unreadable { .. } | Self::NotAGuest { .. } | Self::Engine(_) => None,
         }
     }
 }

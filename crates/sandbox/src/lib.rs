@@ -31,8 +31,8 @@ pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
 pub use functions::Functions;
 pub use guest::Guest;
-pub use lines::{Input, Lines, Unit, read_lines};
-pub use stream::{Judged, Listener, Task, judge_in_order};
+pub use lines::{Input, Lines, Position, Unit, read_lines};
+pub use stream::{Judged, JudgementStream, StreamError, Task};
 pub use validate::{MOST_SOURCE, readable, validate};
 
 /// How far traces are kept apart from each other.

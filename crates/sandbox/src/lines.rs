@@ -4,26 +4,38 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// How long a trace may be, in bytes: a longer trace would not fit a function's memory anyway.
-pub(crate) const LONGEST: usize = 32 << 20;
+pub(crate) const MAX_TRACE_BYTES: usize = 32 << 20;
 
 /// How many traces go to a thread at once: few, so that slow ones are shared out.
-pub(crate) const MOST_TRACES: usize = 8;
+pub(crate) const MAX_BATCH_TRACES: usize = 8;
 
 /// How many bytes do.
-pub(crate) const MOST_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BATCH_BYTES: usize = 1 << 20;
 
-/// One trace of the input.
+/// A trace to be judged.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Input {
-    /// What is counted.
-    pub unit: Unit,
-    /// From 1.
-    pub number: u64,
+pub struct Input<K> {
+    /// Comes back with the judgements.
+    pub key: K,
     /// A trace's text, or why there is none.
     pub text: Result<Vec<u8>, String>,
 }
 
-/// What a trace is in its input, for who is told that it is broken.
+/// Where a trace stands in its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    pub unit: Unit,
+    /// From 1.
+    pub number: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.unit, self.number)
+    }
+}
+
+/// What a position counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Line,
@@ -53,7 +65,7 @@ pub struct Lines<R> {
 }
 
 impl<R: Read> Iterator for Lines<R> {
-    type Item = io::Result<Vec<Input>>;
+    type Item = io::Result<Vec<Input<Position>>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(error) = self.failed.take() {
@@ -61,7 +73,7 @@ impl<R: Read> Iterator for Lines<R> {
         }
         let mut batch = Vec::new();
         let mut size = 0;
-        while batch.len() < MOST_TRACES && size < MOST_BYTES {
+        while batch.len() < MAX_BATCH_TRACES && size < MAX_BATCH_BYTES {
             match self.line() {
                 Ok(Some(input)) => {
                     size += input.text.as_ref().map_or(0, Vec::len);
@@ -84,26 +96,26 @@ impl<R: Read> Iterator for Lines<R> {
 
 impl<R: Read> Lines<R> {
     /// Reads the next line that is not blank.
-    fn line(&mut self) -> io::Result<Option<Input>> {
+    fn line(&mut self) -> io::Result<Option<Input<Position>>> {
         loop {
             let mut text = Vec::new();
-            let limit = u64::try_from(LONGEST).unwrap_or(u64::MAX) + 1;
+            let limit = u64::try_from(MAX_TRACE_BYTES).unwrap_or(u64::MAX) + 1;
             if self.reader.by_ref().take(limit).read_until(b'\n', &mut text)? == 0 {
                 return Ok(None);
             }
             self.number += 1;
-            let number = self.number;
-            if text.len() > LONGEST && text.last() != Some(&b'\n') {
+            let key = Position { unit: Unit::Line, number: self.number };
+            if text.len() > MAX_TRACE_BYTES && text.last() != Some(&b'\n') {
                 self.reader.skip_until(b'\n')?;
-                let why = format!("longer than {} MB", LONGEST >> 20);
-                return Ok(Some(Input { unit: Unit::Line, number, text: Err(why) }));
+                let why = format!("longer than {} MB", MAX_TRACE_BYTES >> 20);
+                return Ok(Some(Input { key, text: Err(why) }));
             }
-            if number == 1 && text.starts_with(b"\xEF\xBB\xBF") {
+            if self.number == 1 && text.starts_with(b"\xEF\xBB\xBF") {
                 text.drain(..3);
             }
             text.truncate(text.trim_ascii_end().len());
             if !text.is_empty() {
-                return Ok(Some(Input { unit: Unit::Line, number, text: Ok(text) }));
+                return Ok(Some(Input { key, text: Ok(text) }));
             }
         }
     }
@@ -115,7 +127,7 @@ mod tests {
 
     fn all(text: &[u8]) -> Vec<(u64, Result<String, String>)> {
         let inputs = read_lines(io::Cursor::new(text.to_vec())).flat_map(|batch| batch.expect("readable"));
-        inputs.map(|one| (one.number, one.text.map(|text| String::from_utf8_lossy(&text).into_owned()))).collect()
+        inputs.map(|one| (one.key.number, one.text.map(|text| String::from_utf8_lossy(&text).into_owned()))).collect()
     }
 
     #[test]
@@ -127,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_named_and_the_next_is_read() {
-        let mut text = vec![b'x'; LONGEST + 10];
+        let mut text = vec![b'x'; MAX_TRACE_BYTES + 10];
         text.extend(b"\n{}\n");
         assert_eq!(all(&text), [(1, Err("longer than 32 MB".to_owned())), (2, Ok("{}".to_owned()))]);
     }

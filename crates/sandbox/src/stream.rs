@@ -4,30 +4,31 @@
 //! handed on.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use karat_core::judgement::{ErrorKind, EvalError, Judgement, Limits};
 use karat_json::hash::short_hash;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::Isolation;
 use crate::engine::{Sandbox, THREAD_STACK};
 use crate::error::SandboxError;
 use crate::function::Function;
-use crate::lines::Input;
+use crate::lines::{Input, MAX_BATCH_TRACES};
 use crate::transcode::{Transcoded, transcode};
 use crate::worker::{MOST_SEATS, Worker, errored};
 
-/// How many batches are under way for each thread.
-const AHEAD: usize = 4;
+/// How many batches are in progress for each thread.
+const BATCHES_AHEAD: usize = 4;
 
-/// How often a listener is asked while nothing happens.
-const IDLE: Duration = Duration::from_millis(50);
+/// How often finished traces of an unfinished batch are looked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What is to be done with each trace.
 #[derive(Debug, Clone)]
@@ -35,94 +36,113 @@ pub struct Task {
     pub functions: Vec<Arc<Function>>,
     pub limits: Limits,
     pub isolation: Isolation,
-    /// How many threads.
+    /// Number of threads.
     pub jobs: usize,
 }
 
-/// What came of one trace.
+/// A trace that was judged, with the key that came with it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    /// Its line's or row's number, from 1.
-    pub number: u64,
+pub struct Judged<K> {
+    pub key: K,
     pub trace_id: Option<String>,
     /// SHA-256 of its text, the first twelve hex digits.
     pub trace_hash: String,
+    /// The trace itself could not be read, so every judgement is that error.
+    pub is_unreadable: bool,
     /// One for each function, in the functions' order.
     pub judgements: Vec<Judgement>,
 }
 
-/// Hears what came of each trace.
-pub trait Listener {
-    /// Is told in the traces' order.
-    fn judged(&mut self, judged: Judged) -> ControlFlow<()>;
-
-    /// Is asked when nothing further is at hand, and from time to time while that lasts.
-    fn idle(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
-impl<F: FnMut(Judged) -> ControlFlow<()>> Listener for F {
-    fn judged(&mut self, judged: Judged) -> ControlFlow<()> {
-        self(judged)
-    }
+/// Why a stream of judgements ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError<E> {
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The source of the traces failed; everything before it was judged.
+    #[error("cannot read the traces: {0}")]
+    Source(E),
 }
 
 /// A batch with its place in the order.
-type Batch = (u64, Vec<Input>);
+type Batch<K> = (u64, Vec<Input<K>>);
 
-/// What the listener's thread is told by the others.
-enum Word {
+/// A message to the consumer of judgements.
+enum Message<E> {
     /// All of a batch was judged: its number, and how many traces it held.
-    Done(u64, usize),
-    /// There is no batch with this number nor after it, and perhaps there should be.
-    End(u64, Option<io::Error>),
+    BatchDone(u64, usize),
+    /// There is no batch with this number or a later one; with the source's error if it failed.
+    End(u64, Option<E>),
 }
 
-/// Where the threads lay down what they have judged, by the number of its batch and its place there. The listener is
-/// woken for whole batches only, and finds the rest when it looks: what was judged is never held back by a trace that
-/// takes long.
-type Outbox = Mutex<Vec<(u64, usize, Judged)>>;
+/// Where threads put what they have judged, by batch and place in it. The consumer is woken for whole batches only, and
+/// finds the rest when it polls, so a slow trace does not hold back those before it.
+type Outbox<K> = Mutex<Vec<(u64, usize, Judged<K>)>>;
 
-/// Judges traces until there are no more, or the listener has heard enough.
-pub fn judge_in_order(
-    sandbox: &Sandbox,
-    task: &Task,
-    traces: impl Iterator<Item = io::Result<Vec<Input>>> + Send + 'static,
-    mut listener: impl Listener,
-) -> Result<(), SandboxError> {
-    let jobs = task.jobs.max(1);
-    let (words, heard) = channel();
-    let (work, taken) = sync_channel::<Batch>(jobs);
-    let (permits, allowed) = channel::<()>();
-    (0..jobs * AHEAD).for_each(|_| {
-        let _ = permits.send(());
-    });
-    let stop = Stop(Arc::new(AtomicBool::new(false)));
-
-    spawn("karat-traces", 1 << 20, read(traces, allowed, work, words.clone()))?;
-    let taken = Arc::new(Mutex::new(taken));
-    let task = Arc::new(task.clone());
-    let outbox = Arc::new(Outbox::default());
-    for _ in 0..jobs {
-        let thread = Thread {
-            worker: Worker::new(sandbox.clone(), task.limits, task.isolation),
-            task: Arc::clone(&task),
+impl Sandbox {
+    /// Judges traces on threads of its own until there are no more, or the stream is dropped.
+    pub fn judge_stream<K: Send + 'static, E: Send + 'static>(
+        &self,
+        task: &Task,
+        traces: impl Iterator<Item = Result<Vec<Input<K>>, E>> + Send + 'static,
+    ) -> Result<JudgementStream<K, E>, SandboxError> {
+        let jobs = task.jobs.max(1);
+        let (out, messages) = unbounded_channel();
+        let (work, taken) = sync_channel::<Batch<K>>(jobs);
+        let (permits, allowed) = channel::<()>();
+        (0..jobs * BATCHES_AHEAD).for_each(|_| {
+            let _ = permits.send(());
+        });
+        let stop = Arc::new(AtomicBool::new(false));
+        let outbox = Arc::new(Outbox::default());
+        let stream = JudgementStream {
+            messages,
             outbox: Arc::clone(&outbox),
-            stop: Arc::clone(&stop.0),
+            permits,
+            early: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            next: (0, 0),
+            end: None,
+            stop: Arc::clone(&stop),
         };
-        spawn("karat-eval", THREAD_STACK, thread.work_on(Arc::clone(&taken), words.clone()))?;
+        spawn("karat-traces", 1 << 20, read(traces, allowed, work, out.clone()))?;
+        let taken = Arc::new(Mutex::new(taken));
+        let task = Arc::new(task.clone());
+        for _ in 0..jobs {
+            let thread = Thread {
+                worker: Worker::new(self.clone(), task.limits, task.isolation),
+                task: Arc::clone(&task),
+                outbox: Arc::clone(&outbox),
+                stop: Arc::clone(&stop),
+            };
+            spawn("karat-eval", THREAD_STACK, thread.work_on(Arc::clone(&taken), out.clone()))?;
+        }
+        Ok(stream)
     }
-    drop(words);
-    Hearing { heard, outbox, permits, order: Order::default() }.listen(&mut listener)
 }
 
-/// Stops the threads when nobody listens any more.
-struct Stop(Arc<AtomicBool>);
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+impl Sandbox {
+    /// Judges traces that are all at hand, and returns the judgements in the traces' order.
+    pub async fn judge_all<K: Send + 'static>(
+        &self,
+        task: &Task,
+        inputs: Vec<Input<K>>,
+    ) -> Result<Vec<Judged<K>>, SandboxError> {
+        let count = inputs.len();
+        let mut inputs = inputs.into_iter();
+        let batches = std::iter::from_fn(move || {
+            let batch: Vec<Input<K>> = inputs.by_ref().take(MAX_BATCH_TRACES).collect();
+            (!batch.is_empty()).then_some(Ok::<_, Infallible>(batch))
+        });
+        let mut stream = self.judge_stream(task, batches)?;
+        let mut all = Vec::with_capacity(count);
+        loop {
+            match stream.next().await {
+                Ok(ready) if ready.is_empty() => return Ok(all),
+                Ok(ready) => all.extend(ready),
+                Err(StreamError::Sandbox(error)) => return Err(error),
+                Err(StreamError::Source(never)) => match never {},
+            }
+        }
     }
 }
 
@@ -131,13 +151,13 @@ fn spawn(name: &str, stack: usize, work: impl FnOnce() + Send + 'static) -> Resu
     started.map(drop).map_err(|error| SandboxError::Engine(error.to_string()))
 }
 
-/// Hands batches to the workers as long as they are not too far ahead. Nobody waits for this thread, for it may wait for
+/// Hands batches to the workers as long as they are not too far ahead. No one joins this thread, for it may wait for
 /// input.
-fn read(
-    traces: impl Iterator<Item = io::Result<Vec<Input>>>,
+fn read<K, E>(
+    traces: impl Iterator<Item = Result<Vec<Input<K>>, E>>,
     allowed: Receiver<()>,
-    work: SyncSender<Batch>,
-    words: Sender<Word>,
+    work: SyncSender<Batch<K>>,
+    out: UnboundedSender<Message<E>>,
 ) -> impl FnOnce() {
     move || {
         let mut number = 0;
@@ -145,7 +165,7 @@ fn read(
             let batch = match batch {
                 Ok(batch) => batch,
                 Err(error) => {
-                    let _ = words.send(Word::End(number, Some(error)));
+                    let _ = out.send(Message::End(number, Some(error)));
                     return;
                 }
             };
@@ -154,25 +174,25 @@ fn read(
             }
             number += 1;
         }
-        let _ = words.send(Word::End(number, None));
+        let _ = out.send(Message::End(number, None));
     }
 }
 
-struct Thread {
+struct Thread<K> {
     worker: Worker,
     task: Arc<Task>,
-    outbox: Arc<Outbox>,
+    outbox: Arc<Outbox<K>>,
     stop: Arc<AtomicBool>,
 }
 
-impl Thread {
-    fn work_on(mut self, taken: Arc<Mutex<Receiver<Batch>>>, words: Sender<Word>) -> impl FnOnce() {
+impl<K> Thread<K> {
+    fn work_on<E>(mut self, taken: Arc<Mutex<Receiver<Batch<K>>>>, out: UnboundedSender<Message<E>>) -> impl FnOnce() {
         move || {
             while !self.is_stopped() {
                 let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok((number, batch)) = next else { return };
                 let count = batch.len();
-                if self.judge_batch(number, batch).is_break() || words.send(Word::Done(number, count)).is_err() {
+                if self.judge_batch(number, batch).is_break() || out.send(Message::BatchDone(number, count)).is_err() {
                     return;
                 }
             }
@@ -183,7 +203,7 @@ impl Thread {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn judge_batch(&mut self, number: u64, batch: Vec<Input>) -> ControlFlow<()> {
+    fn judge_batch(&mut self, number: u64, batch: Vec<Input<K>>) -> ControlFlow<()> {
         let task = Arc::clone(&self.task);
         if task.functions.len() <= MOST_SEATS {
             for (index, input) in batch.into_iter().enumerate() {
@@ -191,7 +211,7 @@ impl Thread {
                 for function in &task.functions {
                     self.judge(function, &mut judged, &trace)?;
                 }
-                self.lay_down(number, index, judged);
+                self.put(number, index, judged);
             }
             return ControlFlow::Continue(());
         }
@@ -203,12 +223,12 @@ impl Thread {
             }
         }
         for (index, (judged, _)) in traces.into_iter().enumerate() {
-            self.lay_down(number, index, judged);
+            self.put(number, index, judged);
         }
         ControlFlow::Continue(())
     }
 
-    fn judge(&mut self, function: &Arc<Function>, judged: &mut Judged, trace: &Trace) -> ControlFlow<()> {
+    fn judge(&mut self, function: &Arc<Function>, judged: &mut Judged<K>, trace: &Trace) -> ControlFlow<()> {
         if self.is_stopped() {
             return ControlFlow::Break(());
         }
@@ -219,7 +239,7 @@ impl Thread {
         ControlFlow::Continue(())
     }
 
-    fn lay_down(&self, number: u64, index: usize, judged: Judged) {
+    fn put(&self, number: u64, index: usize, judged: Judged<K>) {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner).push((number, index, judged));
     }
 }
@@ -227,10 +247,11 @@ impl Thread {
 /// A trace as Python takes it, or why there is none.
 type Trace = Result<Vec<u8>, EvalError>;
 
-fn read_trace(input: Input) -> (Judged, Trace) {
-    let (unit, number) = (input.unit, input.number);
-    let mut judged = Judged { number, trace_id: None, trace_hash: String::new(), judgements: Vec::new() };
-    let read = input.text.and_then(|text| {
+fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
+    let Input { key, text } = input;
+    let mut judged =
+        Judged { key, trace_id: None, trace_hash: String::new(), is_unreadable: false, judgements: Vec::new() };
+    let read = text.and_then(|text| {
         judged.trace_hash = short_hash(&text);
         transcode(&text).map_err(|error| error.to_string())
     });
@@ -239,87 +260,86 @@ fn read_trace(input: Input) -> (Judged, Trace) {
             judged.trace_id = trace_id;
             Ok(marshal)
         }
-        Err(why) => Err(EvalError::new(ErrorKind::Validation, format!("{unit} {number}: {why}"))),
+        Err(why) => {
+            judged.is_unreadable = true;
+            Err(EvalError::new(ErrorKind::Validation, why))
+        }
     };
     (judged, trace)
 }
 
-/// The listener's side.
-struct Hearing {
-    heard: Receiver<Word>,
-    outbox: Arc<Outbox>,
+/// Judged traces, in the order in which the traces came. Dropping it stops the threads.
+pub struct JudgementStream<K, E> {
+    messages: UnboundedReceiver<Message<E>>,
+    outbox: Arc<Outbox<K>>,
     /// Lets the reader go on.
     permits: Sender<()>,
-    order: Order,
-}
-
-/// What was judged before its turn, and whose turn it is.
-#[derive(Default)]
-struct Order {
-    early: BTreeMap<(u64, usize), Judged>,
+    /// What was judged before its turn.
+    early: BTreeMap<(u64, usize), Judged<K>>,
     /// How many traces each batch held that was judged as a whole.
     sizes: BTreeMap<u64, usize>,
-    /// The batch and the place in it that are to be handed on next.
+    /// The batch and the place in it that come next.
     next: (u64, usize),
+    end: Option<(u64, Option<E>)>,
+    stop: Arc<AtomicBool>,
 }
 
-impl Hearing {
-    fn listen(mut self, listener: &mut impl Listener) -> Result<(), SandboxError> {
-        let mut end: Option<(u64, Option<io::Error>)> = None;
+impl<K, E> Drop for JudgementStream<K, E> {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<K, E> JudgementStream<K, E> {
+    /// Waits for judged traces and returns all whose turn it is; none at the end. Cancelling it loses nothing.
+    pub async fn next(&mut self) -> Result<Vec<Judged<K>>, StreamError<E>> {
         loop {
-            if self.hand_on(listener).is_break() {
-                return Ok(());
+            let ready = self.take_ready();
+            if !ready.is_empty() {
+                return Ok(ready);
             }
-            if let Some((_, unreadable)) = end.take_if(|(number, _)| *number == self.order.next.0) {
-                // What was read before it was judged.
-                return unreadable.map_or(Ok(()), |error| Err(SandboxError::Traces(error)));
+            if let Some((_, error)) = self.end.take_if(|(number, _)| *number == self.next.0) {
+                // A second call ends too.
+                self.end = Some((self.next.0, None));
+                return error.map_or(Ok(Vec::new()), |error| Err(StreamError::Source(error)));
             }
-            let word = match self.heard.try_recv() {
-                Ok(word) => Ok(word),
-                Err(TryRecvError::Disconnected) => return Err(gone()),
-                Err(TryRecvError::Empty) => {
-                    if listener.idle().is_break() {
-                        // What was judged is not lost because somebody asked to stop.
-                        let _ = self.hand_on(listener);
-                        return Ok(());
-                    }
-                    self.heard.recv_timeout(IDLE)
+            match tokio::time::timeout(POLL_INTERVAL, self.messages.recv()).await {
+                Ok(Some(Message::BatchDone(number, count))) => {
+                    self.sizes.insert(number, count);
                 }
-            };
-            match word {
-                Ok(Word::Done(number, count)) => {
-                    self.order.sizes.insert(number, count);
+                Ok(Some(Message::End(number, error))) => self.end = Some((number, error)),
+                Ok(None) => {
+                    let why = "a thread ended before its work was done".to_owned();
+                    return Err(SandboxError::Engine(why).into());
                 }
-                Ok(Word::End(number, error)) => end = Some((number, error)),
-                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
-                Err(RecvTimeoutError::Timeout) => {}
+                // Traces of an unfinished batch may be there.
+                Err(_) => {}
             }
         }
     }
 
-    /// Hands on all whose turn it is, also when the listener wants to hear no more after one of them.
-    fn hand_on(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
-        let laid_down = std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
-        self.order.early.extend(laid_down.into_iter().map(|(number, index, judged)| ((number, index), judged)));
-        let mut flow = ControlFlow::Continue(());
+    /// Whether nothing more is judged yet, so that a consumer shows what it held back.
+    pub fn is_idle(&self) -> bool {
+        self.messages.is_empty() && self.outbox.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Returns what is judged and whose turn it is, without waiting.
+    pub fn take_ready(&mut self) -> Vec<Judged<K>> {
+        let judged = std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
+        self.early.extend(judged.into_iter().map(|(number, index, judged)| ((number, index), judged)));
+        let mut ready = Vec::new();
         loop {
-            let (number, index) = self.order.next;
-            if let Some(judged) = self.order.early.remove(&(number, index)) {
-                self.order.next.1 += 1;
-                if listener.judged(judged).is_break() {
-                    flow = ControlFlow::Break(());
-                }
-            } else if self.order.sizes.get(&number) == Some(&index) {
-                self.order.sizes.remove(&number);
-                self.order.next = (number + 1, 0);
+            let (number, index) = self.next;
+            if let Some(judged) = self.early.remove(&(number, index)) {
+                self.next.1 += 1;
+                ready.push(judged);
+            } else if self.sizes.get(&number) == Some(&index) {
+                self.sizes.remove(&number);
+                self.next = (number + 1, 0);
                 let _ = self.permits.send(());
             } else {
-                return flow;
+                return ready;
             }
         }
     }
-}
-
-fn gone() -> SandboxError {
-    SandboxError::Engine("a thread ended before its work was done".to_owned())
 }

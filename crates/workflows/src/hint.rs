@@ -12,6 +12,25 @@ pub enum Hint {
     AddEval {
         file: Option<String>,
     },
+    /// Write a first eval function.
+    NewEval,
+    /// Judge the cases that are kept beside an eval function.
+    TestEval {
+        file: String,
+    },
+    /// Fix the file of an eval, and add it as a new version.
+    FixEval,
+    /// List traces by the same filter.
+    FilterTraces,
+    /// Judge Arrow data as a filter.
+    JudgeArrow {
+        file: String,
+    },
+    /// Turn a file into JSON lines with another program.
+    ConvertTraces {
+        program: &'static str,
+        file: String,
+    },
     /// List the traces of the store.
     ListTraces,
     /// Put traces into the store.

@@ -4,11 +4,15 @@
 //! Joins the capabilities, so that the command line, the server and workers share one implementation. Knows no argument
 //! parser, no terminal and no HTTP framework, and never prints.
 
+pub mod batch_writer;
 pub mod context;
 pub mod contradictions;
 mod error;
 mod event;
+pub mod functions;
 mod hint;
+pub mod judge_stored;
+pub mod judge_stream;
 mod notice;
 pub mod settings;
 pub mod stored_eval;

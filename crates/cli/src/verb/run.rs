@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ use karat_workflows::context::snapshot::capture;
 use karat_workflows::context::tools::read_tools;
 use karat_workflows::settings::Settings;
 
-pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Arc<Printer>) -> Result<ExitStatus, Failure> {
     let settings = resolve_settings(&args.config, &args.paths, environment, printer)?;
     let selection = Selection::new(&args.selection)?;
     let reports = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
@@ -174,7 +173,7 @@ async fn run_cancellable(
     providers: &[(String, Arc<Throttle>)],
     interrupts: &Interrupts,
     reporters: &mut Reporters,
-    printer: &Rc<Printer>,
+    printer: &Arc<Printer>,
 ) -> RunTotals {
     let (cancel, cancelled) = watch::channel(false);
     let running = karat_runner::run(plan, agents, &SystemClock, cancelled, reporters);
@@ -348,14 +347,14 @@ fn repository_folder(environment: &Environment) -> String {
     folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn console(format: RunFormat, printer: &Rc<Printer>) -> Box<dyn karat_core::event::Reporter> {
+fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn karat_core::event::Reporter> {
     let stdout = || Box::new(BufWriter::new(io::stdout())) as Box<dyn Write>;
     match format {
         RunFormat::Json => Box::new(JsonReporter::new(stdout())),
         RunFormat::Jsonl => Box::new(JsonLinesReporter::new(stdout())),
         RunFormat::Human => {
             let settings = printer.console();
-            let printer = Rc::clone(printer);
+            let printer = Arc::clone(printer);
             Box::new(ConsoleReporter::new(settings, Box::new(move |text| printer.out(text))))
         }
     }

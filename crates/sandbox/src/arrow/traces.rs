@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamReader;
 use super::column::{Texts, find};
 use super::guard::guarded;
 use super::{ArrowError, FILE_BEGINNING, STREAM_BEGINNING};
-use crate::lines::{Input, LONGEST, MOST_BYTES, MOST_TRACES, Unit};
+use crate::lines::{Input, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, Position, Unit};
 
 /// The most rows of a record batch. A column of nulls takes no room, so that a stream could claim any number of them.
 const MOST_ROWS: usize = 1 << 31;
@@ -111,7 +111,7 @@ fn read_exact(reader: &mut impl Read, buffer: &mut [u8]) -> Result<(), ArrowErro
 }
 
 impl<R: Read> Iterator for ArrowTraces<R> {
-    type Item = io::Result<Vec<Input>>;
+    type Item = io::Result<Vec<Input<Position>>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -155,21 +155,21 @@ impl<R: Read> ArrowTraces<R> {
     }
 
     /// Takes the next rows from the record batch that is handed out.
-    fn next_rows(&mut self) -> Option<Vec<Input>> {
+    fn next_rows(&mut self) -> Option<Vec<Input<Position>>> {
         let (texts, rows, next) = self.current.as_mut()?;
         let mut inputs = Vec::new();
         let mut size = 0;
-        while next < rows && inputs.len() < MOST_TRACES && size < MOST_BYTES {
+        while next < rows && inputs.len() < MAX_BATCH_TRACES && size < MAX_BATCH_BYTES {
             self.rows += 1;
             let text = match texts.bytes(*next) {
-                Some(text) if text.len() > LONGEST => Err(format!("longer than {} MB", LONGEST >> 20)),
+                Some(text) if text.len() > MAX_TRACE_BYTES => Err(format!("longer than {} MB", MAX_TRACE_BYTES >> 20)),
                 Some(text) => {
                     size += text.len();
                     Ok(text.to_vec())
                 }
                 None => Err("there is no trace".to_owned()),
             };
-            inputs.push(Input { unit: Unit::Row, number: self.rows, text });
+            inputs.push(Input { key: Position { unit: Unit::Row, number: self.rows }, text });
             *next += 1;
         }
         if inputs.is_empty() {
@@ -223,7 +223,7 @@ mod tests {
         read_arrow(io::Cursor::new(bytes.to_vec()), &columns)
     }
 
-    fn texts(inputs: Vec<Input>) -> Vec<Result<String, String>> {
+    fn texts(inputs: Vec<Input<Position>>) -> Vec<Result<String, String>> {
         inputs.into_iter().map(|one| one.text.map(|text| String::from_utf8_lossy(&text).into_owned())).collect()
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let inputs = traces.next().expect("rows").expect("readable");
         let none = Err("there is no trace".to_owned());
         assert_eq!(
-            inputs.iter().map(|one| (one.unit, one.number)).collect::<Vec<_>>(),
+            inputs.iter().map(|one| (one.key.unit, one.key.number)).collect::<Vec<_>>(),
             [1, 2, 3].map(|n| (Unit::Row, n))
         );
         assert_eq!(texts(inputs), [Ok("{}".to_owned()), none, Ok("é".to_owned())]);

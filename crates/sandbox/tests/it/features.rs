@@ -55,10 +55,10 @@ fn python_means_the_same(#[values(Isolation::Namespace, Isolation::Strict)] isol
         let twice = [traces.as_slice(), traces.as_slice()].concat();
         let count = u64::try_from(traces.split(|byte| *byte == b'\n').count() - 1).unwrap();
         for judged in judge(sandbox, &task(&[source.function()], isolation), twice) {
-            let number = (judged.number - 1) % count + 1;
+            let number = (judged.key.number - 1) % count + 1;
             let Some((passed, reason)) = expected.get(&(source.name.clone(), number)) else { continue };
             let verdict = Conclusion::Verdict { passed: *passed, reason: reason.clone() };
-            assert_eq!(judged.judgements[0].conclusion, verdict, "{} over trace {}", source.name, judged.number);
+            assert_eq!(judged.judgements[0].conclusion, verdict, "{} over trace {}", source.name, judged.key.number);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which functions leave nothing behind.
 
-use karat_sandbox::{Isolation, Judged, validate};
+use karat_sandbox::{Isolation, validate};
 use rstest::rstest;
 
 use crate::support::{judge, sandbox, task};
@@ -219,7 +219,8 @@ fn strict_isolation_changes_nothing(#[case] source: &str) {
     let said = |isolation| {
         let mut task = task(&[std::sync::Arc::clone(&function)], isolation);
         task.jobs = 1;
-        let conclusions = |judged: Judged| judged.judgements.into_iter().map(|judgement| judgement.conclusion);
+        let conclusions =
+            |judged: crate::support::Judged| judged.judgements.into_iter().map(|judgement| judgement.conclusion);
         judge(sandbox, &task, lines.clone()).into_iter().flat_map(conclusions).collect::<Vec<_>>()
     };
     assert_eq!(said(Isolation::Namespace), said(Isolation::Strict));

@@ -6,9 +6,11 @@ use std::io;
 use std::ops::ControlFlow;
 
 use karat_core::judgement::Conclusion;
-use karat_sandbox::{Isolation, Judged, Task, judge_in_order, read_lines};
+use karat_sandbox::{Isolation, Task, read_lines};
 
-use crate::support::{Source, is_alone, outcome, resident_memory, sandbox, sources, task, with_time};
+use crate::support::{
+    Judged, Source, is_alone, judge_each, outcome, resident_memory, sandbox, sources, task, with_time,
+};
 
 const TRACES: usize = 20_000;
 
@@ -51,7 +53,7 @@ fn expected(kind: &str) -> [&'static str; 2] {
 
 /// Holds what came of one trace against what must.
 fn check(judged: &Judged) {
-    let number = usize::try_from(judged.number).unwrap() - 1;
+    let number = usize::try_from(judged.key.number).unwrap() - 1;
     let kind = kind(number);
     let id = format!("t{number}");
     assert_eq!(judged.trace_id.as_ref(), Some(&id));
@@ -85,23 +87,23 @@ fn twenty_thousand_traces_are_judged_exactly() {
     let mut counts = [BTreeMap::new(), BTreeMap::new()];
     let mut memory = None;
     let listener = |judged: Judged| {
-        assert_eq!(judged.number, next);
+        assert_eq!(judged.key.number, next);
         next += 1;
         check(&judged);
         for (counts, judgement) in counts.iter_mut().zip(&judged.judgements) {
             *counts.entry(outcome(judgement)).or_insert(0_usize) += 1;
         }
-        if judged.number == 2000 {
+        if judged.key.number == 2000 {
             memory = resident_memory();
         } else if let Some(before) = memory
-            && judged.number.is_multiple_of(1000)
+            && judged.key.number.is_multiple_of(1000)
         {
             let more = resident_memory().unwrap_or_default().saturating_sub(before);
-            assert!(more < MOST_MORE, "{} MB more after {} traces", more >> 20, judged.number);
+            assert!(more < MOST_MORE, "{} MB more after {} traces", more >> 20, judged.key.number);
         }
         ControlFlow::Continue(())
     };
-    judge_in_order(sandbox, &task, read_lines(io::Cursor::new(lines.into_bytes())), listener).unwrap();
+    judge_each(sandbox, &task, read_lines(io::Cursor::new(lines.into_bytes())), listener).unwrap();
 
     let mut must = [BTreeMap::new(), BTreeMap::new()];
     for number in 0..TRACES {

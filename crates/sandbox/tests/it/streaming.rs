@@ -4,14 +4,11 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
 
 use karat_core::judgement::{Conclusion, ErrorKind};
-use karat_sandbox::{
-    Function, Input, Isolation, Judged, Listener, SandboxError, Task, Unit, judge_in_order, read_lines, validate,
-};
+use karat_sandbox::{Function, Input, Isolation, Position, StreamError, Task, Unit, read_lines, validate};
 
-use crate::support::{judge, outcome, sandbox, task};
+use crate::support::{Judged, judge, judge_each, outcome, sandbox, task};
 
 /// Passes, fails or breaks as the trace says, and shows in its reason what earlier traces could have changed.
 const MIXED: &str = r#"
@@ -39,6 +36,10 @@ fn mixed() -> Arc<Function> {
     Arc::new(validate(MIXED.as_bytes()).unwrap())
 }
 
+fn line(number: u64) -> Position {
+    Position { unit: Unit::Line, number }
+}
+
 fn traces(count: usize) -> String {
     let lines: Vec<_> =
         (0..count).map(|number| format!("{{\"trace_id\": \"t{number}\", \"number\": {number}}}\n")).collect();
@@ -61,34 +62,19 @@ impl Read for Blocks {
     }
 }
 
-/// Waits for so many traces, but not for ever.
-struct Waits<'a> {
-    judged: &'a mut Vec<Judged>,
-    wanted: usize,
-    until: Instant,
-}
-
-impl Listener for Waits<'_> {
-    fn judged(&mut self, judged: Judged) -> ControlFlow<()> {
-        self.judged.push(judged);
-        if self.judged.len() == self.wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn idle(&mut self) -> ControlFlow<()> {
-        if Instant::now() < self.until { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
-}
-
 #[test]
 fn what_was_read_is_answered_while_the_next_read_blocks() {
     let sandbox = sandbox();
     let (kept, never) = channel();
     let reader = Blocks { text: io::Cursor::new(traces(3).into_bytes()), never };
     let mut judged = Vec::new();
-    let listener = Waits { judged: &mut judged, wanted: 3, until: Instant::now() + Duration::from_mins(1) };
+    let receive = |one: Judged| {
+        judged.push(one);
+        if judged.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
     let task = Task { jobs: 2, ..task(&[mixed()], Isolation::Namespace) };
-    judge_in_order(sandbox, &task, read_lines(reader), listener).unwrap();
-    assert_eq!(judged.iter().map(|judged| judged.number).collect::<Vec<_>>(), [1, 2, 3]);
+    judge_each(sandbox, &task, read_lines(reader), receive).unwrap();
+    assert_eq!(judged.iter().map(|judged| judged.key.number).collect::<Vec<_>>(), [1, 2, 3]);
     drop(kept);
 }
 
@@ -100,7 +86,7 @@ fn the_number_of_threads_changes_nothing() {
         let row = |judged: Judged| {
             let said: Vec<_> =
                 judged.judgements.into_iter().map(|one| (one.conclusion, one.stdout, one.stderr)).collect();
-            (judged.number, judged.trace_id, judged.trace_hash, said)
+            (judged.key.number, judged.trace_id, judged.trace_hash, said)
         };
         judge(sandbox, &task, traces(150)).into_iter().map(row).collect::<Vec<_>>()
     };
@@ -116,13 +102,14 @@ fn a_broken_line_is_named_and_the_others_are_judged() {
     let sandbox = sandbox();
     let lines = "{\"trace_id\": \"a\", \"number\": 0}\n\n{\"trace_id\": \n[1]\n\"\\ud800\"\n{\"number\": 2}";
     let judged = judge(sandbox, &task(&[mixed()], Isolation::Namespace), lines);
-    let said: Vec<_> = judged.iter().map(|judged| (judged.number, outcome(&judged.judgements[0]))).collect();
+    let said: Vec<_> = judged.iter().map(|judged| (judged.key.number, outcome(&judged.judgements[0]))).collect();
     assert_eq!(said[0], (1, "pass"));
     assert_eq!(said[1], (3, "validation"));
     assert_eq!(*said.last().unwrap(), (6, "pass"));
     let Conclusion::Error(error) = &judged[1].judgements[0].conclusion else { panic!("{:?}", judged[1]) };
     assert_eq!(error.kind, ErrorKind::Validation);
-    assert!(error.message.starts_with("line 3: "), "{}", error.message);
+    assert!(judged[1].is_unreadable && !judged[0].is_unreadable);
+    assert_eq!(judged[1].key.to_string(), "line 3");
 }
 
 #[test]
@@ -130,28 +117,28 @@ fn what_came_before_an_error_of_the_reader_is_judged() {
     let sandbox = sandbox();
     let batches = (1..=3).map(|number| match number {
         3 => Err(io::Error::other("the disk is gone")),
-        _ => Ok(vec![Input { unit: Unit::Line, number, text: Ok(traces(1).into_bytes()) }]),
+        _ => Ok(vec![Input { key: line(number), text: Ok(traces(1).into_bytes()) }]),
     });
     let mut numbers = Vec::new();
     let listener = |judged: Judged| {
-        numbers.push(judged.number);
+        numbers.push(judged.key.number);
         ControlFlow::Continue(())
     };
-    let ended = judge_in_order(sandbox, &task(&[mixed()], Isolation::Namespace), batches, listener);
-    assert!(matches!(ended, Err(SandboxError::Traces(_))));
+    let ended = judge_each(sandbox, &task(&[mixed()], Isolation::Namespace), batches, listener);
+    assert!(matches!(ended, Err(StreamError::Source(_))));
     assert_eq!(numbers, [1, 2]);
 }
 
 #[test]
 fn who_has_heard_enough_is_told_no_more() {
     let sandbox = sandbox();
-    let endless = (1..).map(|number| Ok(vec![Input { unit: Unit::Line, number, text: Ok(traces(1).into_bytes()) }]));
+    let endless = (1..).map(|number| Ok(vec![Input { key: line(number), text: Ok(traces(1).into_bytes()) }]));
     let mut count = 0;
     let listener = |_: Judged| {
         count += 1;
         if count == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    judge_in_order(sandbox, &task(&[mixed()], Isolation::Namespace), endless, listener).unwrap();
+    judge_each(sandbox, &task(&[mixed()], Isolation::Namespace), endless, listener).unwrap();
     assert_eq!(count, 5);
 }
 
@@ -170,7 +157,7 @@ fn what_was_judged_is_heard_before_what_takes_long_ends() {
         heard += 1;
         if heard == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    judge_in_order(sandbox, &task, read_lines(io::Cursor::new(lines)), listener).expect("judged");
+    judge_each(sandbox, &task, read_lines(io::Cursor::new(lines)), listener).expect("judged");
     assert_eq!(heard, 5);
     assert!(started.elapsed() < task.limits.time, "{:?}", started.elapsed());
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use std::{fs, io};
 
 use karat_core::judgement::{Conclusion, Judgement, Limits};
-use karat_sandbox::{Function, Guest, Input, Isolation, Judged, Sandbox, Task, judge_in_order, read_lines, validate};
+use karat_sandbox::{Function, Guest, Input, Isolation, Position, Sandbox, StreamError, Task, read_lines, validate};
+
+pub(crate) type Judged = karat_sandbox::Judged<Position>;
 
 /// Returns the one sandbox of this process.
 pub(crate) fn sandbox() -> &'static Sandbox {
@@ -65,15 +67,39 @@ pub(crate) fn judge(sandbox: &Sandbox, task: &Task, lines: impl Into<Vec<u8>>) -
 pub(crate) fn judge_batches(
     sandbox: &Sandbox,
     task: &Task,
-    batches: impl Iterator<Item = io::Result<Vec<Input>>> + Send + 'static,
+    batches: impl Iterator<Item = io::Result<Vec<Input<Position>>>> + Send + 'static,
 ) -> Vec<Judged> {
     let mut all = Vec::new();
     let keep = |judged: Judged| {
         all.push(judged);
         ControlFlow::Continue(())
     };
-    judge_in_order(sandbox, task, batches, keep).unwrap();
+    judge_each(sandbox, task, batches, keep).unwrap();
     all
+}
+
+/// Hands over what was judged, one after the other, until there is no more or the receiver has enough.
+pub(crate) fn judge_each(
+    sandbox: &Sandbox,
+    task: &Task,
+    batches: impl Iterator<Item = io::Result<Vec<Input<Position>>>> + Send + 'static,
+    mut receive: impl FnMut(Judged) -> ControlFlow<()>,
+) -> Result<(), StreamError<io::Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut stream = sandbox.judge_stream(task, batches)?;
+        loop {
+            let ready = stream.next().await?;
+            if ready.is_empty() {
+                return Ok(());
+            }
+            for judged in ready {
+                if receive(judged).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    })
 }
 
 /// Says what came of a run in a word: `pass`, `fail` or an error's kind.

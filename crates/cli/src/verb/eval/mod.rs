@@ -8,7 +8,6 @@ mod compare;
 mod doctor;
 mod history;
 mod list;
-mod listening;
 mod new;
 mod progress;
 mod refine;
@@ -23,14 +22,14 @@ use karat_core::exit::ExitStatus;
 pub(crate) use self::check::EvalCheckReport;
 pub(crate) use self::doctor::DoctorReport;
 use crate::args::{EvalAction, EvalArgs};
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::surface::Surface;
 
-pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let (environment, printer) = (surface.environment, surface.printer);
     match args.action {
-        EvalAction::Run(args) if args.stored => stored::run(&args, environment, printer),
-        EvalAction::Run(args) => run::run(&args, environment, printer),
+        EvalAction::Run(args) if args.stored => stored::run(&args, surface),
+        EvalAction::Run(args) => run::run(&args, surface),
         EvalAction::Add(args) => add::run(&args, environment, printer),
         EvalAction::List(args) => list::run(&args, environment, printer),
         EvalAction::Show(args) => show::run(&args, environment, printer),
@@ -40,7 +39,7 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::Agreement(args) => agreement::run(&args, environment, printer),
         EvalAction::Compare(args) => compare::run(&args, environment, printer),
         EvalAction::Refine(args) => refine::run(&args, environment, printer),
-        EvalAction::Batch(args) => batch::run(&args, environment, printer),
+        EvalAction::Batch(args) => batch::run(&args, surface),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
         EvalAction::Check(args) => check::run(&args, environment, printer),
     }

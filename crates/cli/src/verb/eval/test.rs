@@ -1,15 +1,14 @@
 //! `karat eval test`: the cases that are kept beside eval functions.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use karat_core::exit::ExitStatus;
-use karat_core::judgement::{Conclusion, EvalTestReport, FunctionCase, TestedCase, TestedFunction};
+use karat_core::judgement::{EvalTestReport, FunctionCase, TestedCase, TestedFunction};
 use karat_json::Finding;
 use karat_report::eval_test_text;
-use karat_sandbox::{Input, Judged, Sandbox, Task, Unit, judge_in_order};
+use karat_sandbox::{Input, Sandbox, Task};
 
 use crate::args::{EvalTestArgs, OutputFormat};
 use crate::diagnostic::print_findings;
@@ -106,18 +105,9 @@ fn judge(mut suite: Suite, sandbox: &Sandbox, task: &Task, settings: &Settings) 
         return Ok(suite.tested(Vec::new(), settings));
     }
     let task = Task { functions: vec![Arc::clone(&suite.loaded.function)], jobs: task.jobs.min(cases.len()), ..*task };
-    let input = |case: &FunctionCase| Input {
-        unit: Unit::Line,
-        number: case.line as u64,
-        text: Ok(case.trace.clone().into_bytes()),
-    };
-    let batches: Vec<io::Result<Vec<Input>>> =
-        cases.chunks(BATCH).map(|chunk| Ok(chunk.iter().map(input).collect())).collect();
-    let mut conclusions: Vec<Conclusion> = Vec::with_capacity(cases.len());
-    judge_in_order(sandbox, &task, batches.into_iter(), |judged: Judged| {
-        conclusions.extend(judged.judgements.into_iter().map(|judgement| judgement.conclusion));
-        ControlFlow::Continue(())
-    })?;
+    let input = |case: &FunctionCase| Input { key: (), text: Ok(case.trace.clone().into_bytes()) };
+    let judged = runtime_that_ends()?.block_on(sandbox.judge_all(&task, cases.iter().map(input).collect()))?;
+    let conclusions = judged.into_iter().flat_map(|judged| judged.judgements).map(|judgement| judgement.conclusion);
     let tested = cases.into_iter().zip(conclusions).map(|(case, conclusion)| TestedCase::new(case, conclusion));
     Ok(suite.tested(tested.collect(), settings))
 }

@@ -12,7 +12,6 @@ mod verify;
 mod view;
 mod writing;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use karat_core::case::Tier;
@@ -44,7 +43,7 @@ use karat_workflows::settings::Settings;
 struct Forge<'f> {
     args: &'f ForgeArgs,
     environment: &'f Environment,
-    printer: &'f Rc<Printer>,
+    printer: &'f Arc<Printer>,
     settings: Settings,
     material: Material,
     /// None where nothing is drafted.
@@ -83,7 +82,7 @@ impl Mode {
     }
 }
 
-pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Rc<Printer>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Arc<Printer>) -> Result<ExitStatus, Failure> {
     if args.tool.is_none() && !args.resume {
         return Err(Failure::invalid("which tool are cases to be drafted for?")
             .hint("karat forge TOOL; 'karat tools' lists them")

@@ -1,7 +1,6 @@
 //! Drafts run against the agent before anybody approves them.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use karat_core::assertion::Strictness;
@@ -140,7 +139,7 @@ fn add_proof(session: &mut Session, material: &Material, slot: &Slot, case: &Cas
 
 /// Keeps each case's result.
 #[derive(Clone, Default)]
-struct Collected(Rc<RefCell<Vec<Numbered>>>);
+struct Collected(Arc<RefCell<Vec<Numbered>>>);
 
 /// A case's place among the drafts, and its result.
 type Numbered = (usize, Arc<CaseResult>);

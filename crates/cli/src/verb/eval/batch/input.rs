@@ -2,8 +2,9 @@
 
 use std::io::{self, Read};
 
+use karat_workflows::judge_stream::{Content, Whole, recognise};
+
 use crate::args::InputFormat;
-use crate::beginning::{Content, Whole, recognise};
 use crate::failure::Failure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

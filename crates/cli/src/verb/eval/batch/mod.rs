@@ -2,86 +2,96 @@
 //!
 //! Its exit code says whether it worked; what the verdicts are is in the rows.
 
-mod filter;
 mod input;
 mod sink;
 
 use std::io;
+use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
 use karat_json::nearest;
-use karat_sandbox::{ArrowColumns, ArrowError, Input, Sandbox, Task, judge_in_order, read_arrow, read_lines};
+use karat_sandbox::{ArrowColumns, ArrowError, Input, Position, read_arrow, read_lines};
+use karat_workflows::Context;
+use karat_workflows::functions::paths_among;
+use karat_workflows::judge_stream::{Evaluators, FilterEvent, FilterRequest, StreamEnd, filter_traces};
 
-use self::filter::Filter;
 use self::input::{Format, find_format};
 use self::sink::{ArrowSink, LineSink, Sink};
-use super::listening::Listening;
 use crate::args::EvalBatchArgs;
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::functions::{load_functions, paths_among};
-use crate::interrupt::Interrupts;
-use crate::printer::Printer;
-use crate::resolve::resolve_settings;
-use karat_workflows::context::clock::SystemClock;
-use karat_workflows::context::sandbox::open_sandbox;
+use crate::surface::Surface;
 
-pub(crate) fn run(args: &EvalBatchArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &environment.process.current_dir);
-    let settings = resolve_settings(&args.limits.config_args(), &paths, environment, printer)?;
-    let limits = args.limits.limits(settings.eval_limits)?;
-    let jobs = args.limits.jobs()?;
-    let functions = load_functions(&args.functions, &settings, printer)?;
-    let functions = functions.into_iter().map(|loaded| loaded.function).collect();
-    let task = Task { functions, limits, isolation: args.limits.isolation(), jobs };
-    let sandbox = open_sandbox(environment.process.guest.as_deref())?;
-    if environment.stdin_is_terminal {
-        printer.note("reading traces from the terminal, one JSON object on each line");
+pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let paths = paths_among(&args.functions, &surface.environment.process.current_dir);
+    let context = surface.context(&args.limits.config_args(), &paths)?;
+    let evaluators = Evaluators {
+        functions: args.functions.clone(),
+        limits: args.limits.limits(context.settings.eval_limits)?,
+        isolation: args.limits.isolation(),
+        jobs: args.limits.jobs()?,
+    };
+    if surface.environment.stdin_is_terminal {
+        surface.printer.note("reading traces from the terminal, one JSON object on each line");
     }
     // Until something was read there is nothing to finish: Ctrl-C ends the program as it does any other.
     let (format, input) = find_format(io::stdin(), args.input_format)?;
     match format {
-        Format::JsonLines => filter(&sandbox, &task, read_lines(input), LineSink::new(io::stdout()), printer),
+        Format::JsonLines => {
+            let request = FilterRequest { evaluators, traces: read_lines(input) };
+            filter(request, LineSink::new(io::stdout()), &context, surface)
+        }
         Format::Arrow => {
             let columns = ArrowColumns { trace: args.trace_column.clone(), trace_id: args.trace_id_column.clone() };
             let (traces, batches) = read_arrow(input, &columns).map_err(arrow_failure)?;
-            let sink = ArrowSink::new(io::stdout(), batches).map_err(|error| unwritable(&error));
-            match sink {
-                Ok(sink) => filter(&sandbox, &task, traces, sink, printer),
-                Err(ended) => ended,
+            match ArrowSink::new(io::stdout(), batches) {
+                Ok(sink) => filter(FilterRequest { evaluators, traces }, sink, &context, surface),
+                Err(error) => unwritable(&error),
             }
         }
     }
 }
 
-fn filter(
-    sandbox: &Sandbox,
-    task: &Task,
-    traces: impl Iterator<Item = io::Result<Vec<Input>>> + Send + 'static,
-    sink: impl Sink,
-    printer: &Printer,
-) -> Result<ExitStatus, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let interrupts = Interrupts::listen(&runtime);
-    let filter = Filter::new(task.functions.clone(), sandbox.guest_hash(), &SystemClock, sink);
-    let mut listening = Listening::new(filter, interrupts);
-    let judged = judge_in_order(sandbox, task, traces, listening.ear());
-    let Listening { hearer: filter, unwritten, interrupted, .. } = listening;
-    let is_whole = judged.is_ok() && !interrupted;
-    let ended = unwritten.map_or_else(|| filter.end(is_whole), Err);
-    if let Err(error) = ended {
+fn filter<T>(
+    request: FilterRequest<T>,
+    mut sink: impl Sink + Send,
+    context: &Context<'_>,
+    surface: &Surface<'_>,
+) -> Result<ExitStatus, Failure>
+where
+    T: Iterator<Item = io::Result<Vec<Input<Position>>>> + Send + 'static,
+{
+    let mut unwritten = None;
+    let mut take = |event| match write(event, &mut sink) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            unwritten = Some(error);
+            ControlFlow::Break(())
+        }
+    };
+    let ended = surface.run_cancellable(async |cancel| filter_traces(request, context, &mut take, &cancel).await);
+    let is_whole = matches!(ended, Ok(StreamEnd::Finished));
+    if let Err(error) = unwritten.map_or_else(|| sink.end(is_whole), Err) {
         return unwritable(&error);
     }
-    judged?;
-    if interrupted {
-        printer.talk("interrupted: what had been judged was written");
+    if ended? == StreamEnd::Interrupted {
+        surface.printer.talk("interrupted: what had been judged was written");
         return Ok(ExitStatus::Interrupted);
     }
     Ok(ExitStatus::Success)
+}
+
+fn write(event: FilterEvent, sink: &mut impl Sink) -> io::Result<()> {
+    match event {
+        FilterEvent::Idle => sink.flush(),
+        FilterEvent::Judged(judged) => {
+            // The engine's own name for it is what the engine will look for.
+            let id = sink.begin_trace()?.or_else(|| judged.trace_id.clone());
+            for row in judged.into_executions(id.as_deref()) {
+                sink.write(&row)?;
+            }
+            sink.end_trace()
+        }
+    }
 }
 
 /// Whoever closed our stdout has read enough.

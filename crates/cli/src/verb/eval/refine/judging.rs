@@ -1,16 +1,15 @@
 //! Runs functions over the rated traces, in the sandbox.
 
-use std::io;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use karat_core::agreement::RatedVerdict;
 use karat_core::judgement::{Conclusion, Limits};
-use karat_sandbox::{Function, Input, Isolation, Judged, Sandbox, Task, Unit, judge_in_order};
+use karat_sandbox::{Function, Input, Isolation, Sandbox, Task};
 
 use super::rated::Parted;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::interrupt::runtime_that_ends;
 use karat_workflows::context::sandbox::open_sandbox;
 use karat_workflows::settings::Settings;
 
@@ -45,21 +44,10 @@ impl Court {
             isolation: Isolation::Namespace,
             jobs: self.jobs,
         };
-        let inputs = (1..).zip(&parted.traces).map(|(number, trace)| Input {
-            unit: Unit::Row,
-            number,
-            text: Ok(trace.document.clone().into_bytes()),
-        });
-        let mut inputs: Vec<Input> = inputs.collect();
-        let mut batches: Vec<io::Result<Vec<Input>>> = Vec::new();
-        while !inputs.is_empty() {
-            let rest = inputs.split_off(BATCH.min(inputs.len()));
-            batches.push(Ok(std::mem::replace(&mut inputs, rest)));
-        }
+        let inputs = parted.traces.iter().map(|trace| Input { key: (), text: Ok(trace.document.clone().into_bytes()) });
+        let judged = runtime_that_ends()?.block_on(self.sandbox.judge_all(&task, inputs.collect()))?;
         let mut said: Vec<Vec<RatedVerdict>> = functions.iter().map(|_| Vec::new()).collect();
-        let mut traces = parted.traces.iter();
-        let hear = |judged: Judged| {
-            let Some(trace) = traces.next() else { return ControlFlow::Break(()) };
+        for (trace, judged) in parted.traces.iter().zip(judged) {
             for (verdicts, judgement) in said.iter_mut().zip(judged.judgements) {
                 let (passed, reason) = match judgement.conclusion {
                     Conclusion::Verdict { passed, reason } => (Some(passed), reason),
@@ -67,9 +55,7 @@ impl Court {
                 };
                 verdicts.push(RatedVerdict { trace_id: trace.id.clone(), passed, reason, rating: trace.rating });
             }
-            ControlFlow::Continue(())
-        };
-        judge_in_order(&self.sandbox, &task, batches.into_iter(), hear)?;
+        }
         if said.iter().any(|verdicts| verdicts.len() != parted.traces.len()) {
             return Err(Failure::errored("not all traces were judged"));
         }

@@ -84,7 +84,7 @@ impl Workshop<'_> {
         let Workshop { args, version, printer, .. } = self;
         parted.verify(&version.eval_id)?;
         let model = chosen.map(|chosen| make_rewriter(chosen, settings, printer)).transpose()?;
-        let today = super::stored::validated(version)?;
+        let today = karat_workflows::judge_stored::validated(version)?;
         let court = Court::open(settings, self.environment)?;
         let today = court.judge(&[Arc::new(today)], &parted)?.into_iter().flatten().collect();
         let mut refining =

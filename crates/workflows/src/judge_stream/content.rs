@@ -6,7 +6,7 @@ use karat_sandbox::{FILE_BEGINNING, STREAM_BEGINNING};
 
 /// What something holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     /// A JSON object on each line, or something that nobody knows.
     JsonLines,
     Arrow,
@@ -16,11 +16,11 @@ pub(crate) enum Content {
 
 /// Something that is known and not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
+pub struct Known {
     /// As it stands behind "is".
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The program that makes JSON lines of it, with the words that go before the file's name.
-    pub(crate) program: Option<&'static str>,
+    pub program: Option<&'static str>,
 }
 
 const fn other(what: &'static str, program: &'static str) -> Content {
@@ -51,13 +51,13 @@ const BEGINNINGS: [(&[u8], Content); 12] = [
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Whoever sends so much white space has nothing else to say of what it is.
-const MOST_BLANK: usize = 1024;
+const MAX_BLANK: usize = 1024;
 
 /// The first bytes again, and then the rest.
-pub(crate) type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+pub type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 /// Finds out what the input holds, reading no more of it than that takes: more may be long in coming.
-pub(crate) fn recognise<R: Read>(mut input: R) -> io::Result<(Content, Whole<R>)> {
+pub fn recognise<R: Read>(mut input: R) -> io::Result<(Content, Whole<R>)> {
     let mut beginning = Vec::new();
     let content = loop {
         if let Some(content) = content_of(&beginning) {
@@ -98,7 +98,7 @@ fn content_of(bytes: &[u8]) -> Option<Content> {
         }
         _ => Some(Content::JsonLines),
     };
-    content.or((bytes.len() > MOST_BLANK).then_some(Content::JsonLines))
+    content.or((bytes.len() > MAX_BLANK).then_some(Content::JsonLines))
 }
 
 #[cfg(test)]

@@ -1,0 +1,140 @@
+//! `karat eval run --stored`: traces of the store, judged by evals of the store.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use karat_core::exit::ExitStatus;
+use karat_core::judgement::Execution;
+use karat_core::stored::StoredEvalRunSummary;
+use karat_report::stored_eval_run_text;
+use karat_workflows::functions::is_written_as_path;
+use karat_workflows::judge_stored::{Event, Outcome, Request, judge_stored};
+
+use super::progress::JudgingProgress;
+use super::rows::Rows;
+use crate::args::{EvalRunArgs, RowFormat};
+use crate::failure::Failure;
+use crate::surface::Surface;
+
+pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    refuse_files(&args.functions)?;
+    let context = surface.context(&args.config_args(), &[])?;
+    let request = Request {
+        evals: args.functions.clone(),
+        version: args.version,
+        filter: args.filter.filter(context.clock.now())?,
+        again: args.force,
+        limits: args.limits.limits(context.settings.eval_limits)?,
+        isolation: args.limits.isolation(),
+        jobs: args.limits.jobs()?,
+    };
+    let mut output = Output::new(args.format, surface);
+    let outcome = surface.run_cancellable(async |cancel| {
+        judge_stored(request, &context, &mut |event| output.take(event), &cancel).await
+    });
+    let (rows, error) = output.end();
+    let Outcome { summary, error: ended } = outcome?;
+    finish(args.format, rows, error, &summary, surface)?;
+    if let Some(error) = ended {
+        return Err(error.into());
+    }
+    Ok(status(&summary, args.format, surface))
+}
+
+/// A file is no version: no one could say later what judged.
+fn refuse_files(arguments: &[String]) -> Result<(), Failure> {
+    match arguments.iter().find(|argument| is_written_as_path(argument)) {
+        None => Ok(()),
+        Some(file) => {
+            Err(Failure::invalid(format!("{file} is a file: --stored judges by evals that are in the store"))
+                .hint(format!("karat eval add {file}, and then its name")))
+        }
+    }
+}
+
+/// Writes rows and draws progress as events come.
+struct Output<'o> {
+    surface: &'o Surface<'o>,
+    rows: Rows,
+    progress: Option<JudgingProgress>,
+    /// Why rows could not be written.
+    error: Option<io::Error>,
+}
+
+impl<'o> Output<'o> {
+    fn new(format: RowFormat, surface: &'o Surface<'o>) -> Self {
+        Self { surface, rows: Rows::new(format), progress: None, error: None }
+    }
+
+    fn take(&mut self, event: Event) -> ControlFlow<()> {
+        let written = match event {
+            Event::Planned { to_judge } => {
+                if to_judge > 0 && !self.rows.are_wanted() {
+                    let Surface { environment, printer } = self.surface;
+                    self.progress = JudgingProgress::new(environment, printer, Some(to_judge));
+                }
+                Ok(())
+            }
+            Event::Stored(row) if self.rows.are_wanted() => self.rows.write(&Execution::from(*row)),
+            Event::Stored(_) => Ok(()),
+            Event::Progress { judged, passed, failed, errored } => {
+                if let Some(progress) = &mut self.progress {
+                    progress.show(judged, (passed, failed, errored), judged);
+                }
+                Ok(())
+            }
+            Event::Idle => self.rows.flush(),
+        };
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn end(self) -> (Rows, Option<io::Error>) {
+        if let Some(progress) = self.progress {
+            progress.end(self.surface.printer);
+        }
+        (self.rows, self.error)
+    }
+}
+
+/// Writes the end of what programs read, or the summary; also of a part where the rest was not judged.
+fn finish(
+    format: RowFormat,
+    mut rows: Rows,
+    error: Option<io::Error>,
+    summary: &StoredEvalRunSummary,
+    surface: &Surface<'_>,
+) -> Result<(), Failure> {
+    match error.map_or_else(|| rows.end(summary), Err) {
+        // Whoever closed our stdout has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
+        Ok(()) => {}
+    }
+    if format == RowFormat::Table {
+        surface.printer.print(&stored_eval_run_text(summary, surface.printer.console()))?;
+    }
+    Ok(())
+}
+
+fn status(summary: &StoredEvalRunSummary, format: RowFormat, surface: &Surface<'_>) -> ExitStatus {
+    if summary.interrupted {
+        if format != RowFormat::Table {
+            surface.printer.talk("interrupted: what had been judged is kept");
+        }
+        return ExitStatus::Interrupted;
+    }
+    if summary.judged == 0 {
+        surface.printer.note("all of them were judged before; --force judges them again");
+    }
+    match (summary.failed, summary.errored) {
+        (_, 1..) => ExitStatus::Errored,
+        (1.., _) => ExitStatus::Failed,
+        _ => ExitStatus::Success,
+    }
+}

@@ -1,0 +1,246 @@
+//! Judges stored traces by stored evals.
+//!
+//! Only what is missing is judged: a version of an eval and a trace as it is now. What was judged is stored in batches as
+//! it comes, so that a run that is killed goes on where it was.
+
+mod pages;
+mod plan;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use karat_core::judgement::{Judge, Limits, Tally};
+use karat_core::port::{EvalStore, StoreError};
+use karat_core::stored::{EvalVersion, StoredEvalRunSummary, StoredExecution, TraceFilter};
+use karat_sandbox::{Function, Isolation, Judged, Sandbox, StreamError, Task, validate};
+use karat_store::Store;
+use tokio_util::sync::CancellationToken;
+
+use self::pages::{Pages, TraceKey};
+use self::plan::{PlannedEval, plan};
+use crate::batch_writer::{BatchWriter, Written};
+use crate::context::Context;
+use crate::context::store::{keep_store, open_store_to_read};
+use crate::error::Error;
+use crate::event::EventSink;
+
+/// Which evals judge which traces.
+pub struct Request {
+    /// Names of evals in the store; none means all.
+    pub evals: Vec<String>,
+    /// A version of the only eval; else the newest.
+    pub version: Option<u64>,
+    pub filter: TraceFilter,
+    /// Also traces that were judged before.
+    pub again: bool,
+    pub limits: Limits,
+    pub isolation: Isolation,
+    /// Number of threads.
+    pub jobs: usize,
+}
+
+pub enum Event {
+    /// How many verdicts are missing.
+    Planned { to_judge: u64 },
+    /// An execution that is in the store.
+    Stored(Box<StoredExecution>),
+    /// What the run comes to so far.
+    Progress { judged: u64, passed: u64, failed: u64, errored: u64 },
+    /// Nothing more is at hand: show what was held back.
+    Idle,
+}
+
+/// What the run came to, and why it ended early if it did. What was judged is in the store either way.
+pub struct Outcome {
+    pub summary: StoredEvalRunSummary,
+    pub error: Option<Error>,
+}
+
+pub async fn judge_stored(
+    request: Request,
+    context: &Context<'_>,
+    events: &mut dyn EventSink<Event>,
+    cancel: &CancellationToken,
+) -> Result<Outcome, Error> {
+    let planning =
+        keep_store(open_store_to_read(&context.settings), async |store| plan(store, &request, &context.settings).await);
+    let (store, (traces, planned)) = tokio::select! {
+        planned = planning => planned?,
+        () = cancel.cancelled() => return Err(Error::cancelled()),
+    };
+    let to_judge = planned.iter().map(|one| one.to_judge).sum();
+    let started = Instant::now();
+    let mut run = Run { request: &request, context, events, cancel, store, summary: StoredEvalRunSummary::new(traces) };
+    let mut ended = Ok(run.emit(Event::Planned { to_judge }));
+    if to_judge > 0 {
+        let sandbox = context.open_sandbox()?;
+        for one in &planned {
+            ended = run.judge(one, &sandbox).await;
+            if !matches!(ended, Ok(ControlFlow::Continue(()))) {
+                break;
+            }
+        }
+    } else {
+        planned.iter().for_each(|one| run.count(one, &Tally::default()));
+    }
+    let Run { store, mut summary, .. } = run;
+    store.close().await;
+    summary.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(Outcome { summary, error: ended.err() })
+}
+
+/// What all evals of a run share.
+struct Run<'r, 'c> {
+    request: &'r Request,
+    context: &'r Context<'c>,
+    events: &'r mut dyn EventSink<Event>,
+    cancel: &'r CancellationToken,
+    store: Store,
+    summary: StoredEvalRunSummary,
+}
+
+impl Run<'_, '_> {
+    fn emit(&mut self, event: Event) -> ControlFlow<()> {
+        self.events.emit(event)
+    }
+
+    fn count(&mut self, planned: &PlannedEval, tally: &Tally) {
+        self.summary.add(planned.version.version, planned.judged_before, tally);
+    }
+
+    /// Judges what is missing of one eval, and counts it whatever comes of it.
+    async fn judge(&mut self, planned: &PlannedEval, sandbox: &Sandbox) -> Result<ControlFlow<()>, Error> {
+        let version = &planned.version;
+        let mut tally = Tally::new([(version.eval_id.as_str(), version.code_hash.as_str())]);
+        let ended = match planned.to_judge {
+            0 => Ok(ControlFlow::Continue(())),
+            _ => self.judge_missing(planned, sandbox, &mut tally).await,
+        };
+        self.count(planned, &tally);
+        ended
+    }
+
+    async fn judge_missing(
+        &mut self,
+        planned: &PlannedEval,
+        sandbox: &Sandbox,
+        tally: &mut Tally,
+    ) -> Result<ControlFlow<()>, Error> {
+        let Request { limits, isolation, jobs, .. } = *self.request;
+        let task = Task { functions: vec![Arc::clone(&planned.function)], limits, isolation, jobs };
+        let mut stream = sandbox.judge_stream(&task, Pages::read(&self.store, &planned.version, self.request))?;
+        let mut writer = execution_writer(&self.store);
+        let mut flow = ControlFlow::Continue(());
+        let mut ended = Ok(());
+        while flow.is_continue() {
+            let ready = tokio::select! {
+                written = writer.next() => {
+                    flow = self.report(written)?;
+                    continue;
+                }
+                ready = stream.next(), if !writer.is_full() => ready,
+                () = self.cancel.cancelled() => {
+                    self.summary.interrupted = true;
+                    // What was judged by now is not lost.
+                    flow = ControlFlow::Break(());
+                    Ok(stream.take_ready())
+                }
+            };
+            match ready {
+                Ok(ready) if ready.is_empty() => break,
+                Ok(ready) => {
+                    for judged in ready {
+                        writer.push(self.execution(&planned.version, sandbox, judged, tally));
+                    }
+                    if flow.is_continue() {
+                        flow = self.emit(self.progress(tally));
+                    }
+                }
+                Err(error) => {
+                    ended = Err(match error {
+                        StreamError::Sandbox(error) => Error::from(error),
+                        StreamError::Source(error) => Error::from(error),
+                    });
+                    break;
+                }
+            }
+        }
+        drop(stream);
+        while let Some(written) = writer.flush().await {
+            // What is left is stored even if no one looks any more.
+            let _ = self.report(written)?;
+        }
+        ended.map(|()| flow)
+    }
+
+    fn execution(
+        &self,
+        version: &EvalVersion,
+        sandbox: &Sandbox,
+        judged: Judged<TraceKey>,
+        tally: &mut Tally,
+    ) -> StoredExecution {
+        let Judged { key: TraceKey { id, hash }, mut judgements, .. } = judged;
+        tally.add(&judgements, || id.clone());
+        let guest_hash = sandbox.guest_hash();
+        let judge = Judge { eval_id: &version.eval_id, code_hash: &version.code_hash, guest_hash };
+        // The task has one function.
+        let judgement = judgements.remove(0);
+        StoredExecution::new(judge, version.version, (&id, &hash), judgement, self.context.clock.now())
+    }
+
+    fn progress(&self, tally: &Tally) -> Event {
+        let (passed, failed, errored) = tally.counts();
+        let before = &self.summary;
+        Event::Progress {
+            judged: before.judged + tally.traces(),
+            passed: before.passed + passed,
+            failed: before.failed + failed,
+            errored: before.errored + errored,
+        }
+    }
+
+    /// Emits what is in the store now.
+    fn report(&mut self, written: Written<StoredExecution>) -> Result<ControlFlow<()>, Error> {
+        let failed = written.failed.into_iter().next();
+        let mut flow = ControlFlow::Continue(());
+        for execution in written.committed {
+            if flow.is_continue() {
+                flow = self.emit(Event::Stored(Box::new(execution)));
+            }
+        }
+        if flow.is_continue() {
+            flow = self.emit(Event::Idle);
+        }
+        failed.map_or(Ok(flow), |(_, error)| Err(error.into()))
+    }
+}
+
+fn execution_writer(store: &Store) -> BatchWriter<'static, StoredExecution> {
+    let store = store.clone();
+    BatchWriter::new(move |batch: Arc<Vec<StoredExecution>>| {
+        let store = store.clone();
+        async move {
+            // On a task of its own, so that writing goes on while judgements are taken in.
+            let writing = tokio::spawn(async move { store.put_executions(&batch).await });
+            writing.await.unwrap_or_else(|error| {
+                Err(StoreError { message: format!("cannot store what was judged: {error}"), hint: None })
+            })
+        }
+    })
+}
+
+/// Validates code that was valid when it was added, which another version of karat may see otherwise.
+pub fn validated(version: &EvalVersion) -> Result<Function, Error> {
+    let refused = |why: String| {
+        let message = format!("version {} of {} is not valid any more: {why}", version.version, version.eval_id);
+        Error::invalid(message).hint(crate::hint::Hint::FixEval)
+    };
+    let function = validate(version.code.as_bytes())
+        .map_err(|findings| refused(findings.first().map(|finding| finding.message.clone()).unwrap_or_default()))?;
+    if function.name != version.eval_id {
+        return Err(refused(format!("it defines {}", function.name)));
+    }
+    Ok(function)
+}

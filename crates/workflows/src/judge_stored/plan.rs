@@ -1,0 +1,93 @@
+//! Finds the evals that are meant, and counts what is missing.
+
+use std::sync::Arc;
+
+use karat_core::port::{EvalStore, TraceStore};
+use karat_core::stored::{EvalSummary, EvalVersion, TraceFilter};
+use karat_sandbox::Function;
+use karat_store::Store;
+
+use super::{Request, validated};
+use crate::error::Error;
+use crate::hint::Hint;
+use crate::settings::Settings;
+use crate::stored_eval::{named, version_among, versions_of};
+
+/// A version of an eval, and how much there is for it to do.
+pub(super) struct PlannedEval {
+    pub(super) version: EvalVersion,
+    pub(super) function: Arc<Function>,
+    pub(super) judged_before: u64,
+    pub(super) to_judge: u64,
+}
+
+/// Returns how many traces are meant, and what each eval has to do.
+pub(super) async fn plan(
+    store: &Store,
+    request: &Request,
+    settings: &Settings,
+) -> Result<(u64, Vec<PlannedEval>), Error> {
+    let evals = chosen_evals(store.evals().await?, &request.evals, settings)?;
+    if request.version.is_some() && evals.len() != 1 {
+        return Err(Error::invalid("--version is a version of one eval: name it"));
+    }
+    let mut chosen = Vec::with_capacity(evals.len());
+    for eval in &evals {
+        let version = version_among(&versions_of(store, eval).await?, request.version)?;
+        let function = Arc::new(validated(&version)?);
+        chosen.push((version, function));
+    }
+    let traces = store.count_traces(&request.filter).await?;
+    if traces == 0 {
+        return Err(no_traces(store, &request.filter).await);
+    }
+    let mut planned = Vec::with_capacity(chosen.len());
+    for (version, function) in chosen {
+        let to_judge = if request.again {
+            traces
+        } else {
+            store.count_unjudged(&version.eval_id, version.version, &request.filter).await?
+        };
+        // Traces may have come in the meantime.
+        let judged_before = traces.saturating_sub(to_judge);
+        planned.push(PlannedEval { version, function, judged_before, to_judge });
+    }
+    Ok((traces, planned))
+}
+
+/// Returns the named evals, each once, in their order; without a name, all.
+fn chosen_evals(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Result<Vec<EvalSummary>, Error> {
+    if names.is_empty() {
+        if evals.is_empty() {
+            return Err(Error::nothing_selected("there are no evals in the store").hint(Hint::AddEval { file: None }));
+        }
+        return Ok(evals);
+    }
+    let mut chosen: Vec<EvalSummary> = Vec::with_capacity(names.len());
+    for name in names {
+        let eval = named(evals.clone(), name).map_err(|error| {
+            if is_in_project(name, settings) {
+                Error { hints: Vec::new(), ..error }.hint(Hint::AddEval { file: Some(name.clone()) })
+            } else {
+                error
+            }
+        })?;
+        if chosen.iter().all(|other| other.eval_id != eval.eval_id) {
+            chosen.push(eval);
+        }
+    }
+    Ok(chosen)
+}
+
+fn is_in_project(name: &str, settings: &Settings) -> bool {
+    let wanted = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
+    crate::functions::find_functions(settings).is_ok_and(|functions| functions.get(&wanted).is_some())
+}
+
+async fn no_traces(store: &Store, filter: &TraceFilter) -> Error {
+    let is_narrow = *filter != TraceFilter::default();
+    if is_narrow && store.count_traces(&TraceFilter::default()).await.is_ok_and(|all| all > 0) {
+        return Error::nothing_selected("no trace in the store is meant by these flags").hint(Hint::FilterTraces);
+    }
+    Error::nothing_selected("there are no traces in the store").hint(Hint::ImportTraces)
+}

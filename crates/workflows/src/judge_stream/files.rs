@@ -1,0 +1,216 @@
+//! Files of traces, one after the other, as one stream.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use karat_sandbox::{Input, Lines, Position, read_lines};
+
+use super::content::{Content, Known, Whole, recognise};
+use crate::error::Error;
+use crate::hint::Hint;
+
+/// What stands for standard input.
+const STDIN: &str = "-";
+
+/// Traces that are ready to be read.
+pub(super) struct TraceFiles {
+    sources: Vec<Source>,
+    /// How many bytes there are, where all are files.
+    pub(super) bytes: Option<u64>,
+}
+
+struct Source {
+    name: String,
+    reader: Box<dyn Read + Send>,
+    /// What it holds is found out when its turn comes: who writes into a pipe may take long.
+    is_pipe: bool,
+}
+
+impl Source {
+    fn is_stdin(&self) -> bool {
+        self.is_pipe && self.name == "stdin"
+    }
+}
+
+/// A line of one of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileLine {
+    /// Its place among the files.
+    pub(super) file: usize,
+    pub(super) position: Position,
+}
+
+/// How many bytes were read so far.
+#[derive(Clone, Default)]
+pub(super) struct BytesRead(Arc<AtomicU64>);
+
+impl BytesRead {
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl TraceFiles {
+    /// Opens all files, so that one that is missing or holds something else is found before anything is judged.
+    pub(super) fn open(paths: &[PathBuf], stdin: Box<dyn Read + Send>, here: &Path) -> Result<Self, Error> {
+        let mut sources: Vec<Source> = Vec::with_capacity(paths.len());
+        let (mut bytes, mut stdin) = (Some(0), Some(stdin));
+        for path in paths {
+            if path.as_os_str() == STDIN {
+                let Some(reader) = stdin.take() else {
+                    return Err(Error::invalid("--traces - is given twice: stdin can be read once"));
+                };
+                sources.push(Source { name: "stdin".to_owned(), reader, is_pipe: true });
+                bytes = None;
+            } else {
+                let name = path.display().to_string();
+                let (file, length) = open(&here.join(path)).map_err(|error| unreadable(&name, &error))?;
+                bytes = bytes.zip(length).map(|(bytes, length)| bytes + length);
+                let is_pipe = length.is_none();
+                let reader: Box<dyn Read + Send> =
+                    if is_pipe { Box::new(file) } else { Box::new(lines_of(file, &name)?) };
+                sources.push(Source { name, reader, is_pipe });
+            }
+        }
+        Ok(Self { sources, bytes })
+    }
+
+    pub(super) fn reads_stdin(&self) -> bool {
+        self.sources.iter().any(Source::is_stdin)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().map(|source| source.name.as_str())
+    }
+
+    /// Returns the lines of all files in batches, and what counts the bytes that were read.
+    pub(super) fn into_batches(self) -> (Batches, BytesRead) {
+        let bytes_read = BytesRead::default();
+        let waiting = self.sources.into_iter().enumerate();
+        (Batches { waiting, current: None, bytes_read: bytes_read.clone() }, bytes_read)
+    }
+}
+
+/// The lines of several files, in batches; each file's lines are counted from 1.
+pub(super) struct Batches {
+    waiting: std::iter::Enumerate<std::vec::IntoIter<Source>>,
+    current: Option<Current>,
+    bytes_read: BytesRead,
+}
+
+struct Current {
+    file: usize,
+    name: String,
+    lines: Lines<Counted>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<Vec<Input<FileLine>>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(Current { file, name, lines }) = &mut self.current {
+                let file = *file;
+                match lines.next() {
+                    Some(Ok(batch)) => {
+                        let of_file = |input: Input<Position>| Input {
+                            key: FileLine { file, position: input.key },
+                            text: input.text,
+                        };
+                        return Some(Ok(batch.into_iter().map(of_file).collect()));
+                    }
+                    Some(Err(error)) => {
+                        return Some(Err(Error::no_verdict(format!("cannot read the traces: {name}: {error}"))));
+                    }
+                    None => {}
+                }
+            }
+            let (file, Source { name, mut reader, is_pipe }) = self.waiting.next()?;
+            if is_pipe {
+                match lines_of(reader, &name) {
+                    Ok(lines) => reader = Box::new(lines),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            let counted = Counted { reader, bytes_read: self.bytes_read.clone() };
+            self.current = Some(Current { file, name, lines: read_lines(counted) });
+        }
+    }
+}
+
+/// A reader that counts what it reads.
+struct Counted {
+    reader: Box<dyn Read + Send>,
+    bytes_read: BytesRead,
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(out)?;
+        self.bytes_read.0.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Refuses what is known to hold no JSON lines, which would else be an error in every line.
+fn lines_of<R: Read>(input: R, name: &str) -> Result<Whole<R>, Error> {
+    let (content, whole) = recognise(input).map_err(|error| unreadable(name, &error))?;
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '/' | '_' | '-');
+    let file = if name != "stdin" && name.chars().all(is_plain) { name } else { "FILE" }.to_owned();
+    let (what, hint) = match content {
+        Content::JsonLines => return Ok(whole),
+        Content::Arrow => ("Arrow", Hint::JudgeArrow { file }),
+        Content::Other(Known { what, program: Some(program) }) => (what, Hint::ConvertTraces { program, file }),
+        Content::Other(Known { what, program: None }) => {
+            (what, Hint::from("let the engine that wrote it write JSON lines"))
+        }
+    };
+    Err(Error::invalid(format!("{name} is {what}, not JSON lines")).hint(hint))
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Error {
+    Error::invalid(format!("cannot read the traces {name}: {error}"))
+}
+
+/// Opens a file, and returns how long it is where that is known.
+fn open(path: &Path) -> io::Result<(File, Option<u64>)> {
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if about.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    let length = about.is_file().then_some(about.len());
+    Ok((file, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str, text: &'static str) -> Source {
+        Source { name: name.to_owned(), reader: Box::new(text.as_bytes()), is_pipe: true }
+    }
+
+    #[test]
+    fn each_trace_knows_its_file_though_some_are_empty() {
+        let texts = [("a", "{}\n{}\n"), ("none", "\n"), ("b", "{}"), ("c", "{}\n\n{}")];
+        let sources = texts.into_iter().map(|(name, text)| source(name, text)).collect();
+        let (batches, bytes_read) = TraceFiles { sources, bytes: None }.into_batches();
+        let keys = batches.flat_map(|batch| batch.expect("readable")).map(|input| input.key);
+        let keys: Vec<(usize, u64)> = keys.map(|key| (key.file, key.position.number)).collect();
+        assert_eq!(keys, [(0, 1), (0, 2), (2, 1), (3, 1), (3, 3)]);
+        assert_eq!(bytes_read.get(), 15);
+    }
+
+    #[test]
+    fn a_pipe_is_looked_at_when_its_turn_comes() {
+        let sources = vec![source("a", "{}\n"), source("stdin", "[{}]")];
+        let (mut batches, _) = TraceFiles { sources, bytes: None }.into_batches();
+        assert!(batches.next().is_some_and(|batch| batch.is_ok()));
+        let refused = batches.next().expect("a second file").expect_err("an array");
+        assert_eq!(refused.message, "stdin is a JSON array, not JSON lines");
+    }
+}
