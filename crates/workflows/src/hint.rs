@@ -12,6 +12,12 @@ pub enum Hint {
     AddEval {
         file: Option<String>,
     },
+    /// Write a first eval function.
+    NewEval,
+    /// Judge the cases that are kept beside an eval function.
+    TestEval {
+        file: String,
+    },
     /// List the traces of the store.
     ListTraces,
     /// Put traces into the store.

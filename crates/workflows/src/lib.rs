@@ -4,10 +4,12 @@
 //! Joins the capabilities, so that the command line, the server and workers share one implementation. Knows no argument
 //! parser, no terminal and no HTTP framework, and never prints.
 
+pub mod check_functions;
 pub mod context;
 pub mod contradictions;
 mod error;
 mod event;
+pub mod functions;
 mod hint;
 mod notice;
 pub mod settings;

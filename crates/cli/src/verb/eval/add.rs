@@ -9,13 +9,13 @@ use karat_store::Store;
 use crate::args::{EvalAddArgs, OutputFormat};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::functions::{load_functions, no_functions, paths_among};
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{open_store, with_store};
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::context::sandbox::find_guest;
+use karat_workflows::functions::{load_functions, no_functions, paths_among};
 
 /// Says that code comes back which another version was made to replace: a file that was left as it was would undo a
 /// refinement, and nobody would know.
@@ -48,9 +48,9 @@ async fn add(version: &NewVersion, store: &Store, printer: &Printer) -> Result<(
 pub(crate) fn run(args: &EvalAddArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let paths = paths_among(&args.functions, &environment.process.current_dir);
     let settings = resolve_settings(&args.store.config_args(), &paths, environment, printer)?;
-    let functions = load_functions(&args.functions, &settings, printer)?;
+    let functions = load_functions(&args.functions, &settings)?;
     if functions.is_empty() {
-        return Err(no_functions(&settings));
+        return Err(no_functions(&settings).into());
     }
     let note = args.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
     let guest = find_guest(environment.process.guest.as_deref())?;

@@ -20,14 +20,13 @@ mod test;
 
 use karat_core::exit::ExitStatus;
 
-pub(crate) use self::check::EvalCheckReport;
 pub(crate) use self::doctor::DoctorReport;
 use crate::args::{EvalAction, EvalArgs};
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::surface::Surface;
 
-pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let (environment, printer) = (surface.environment, surface.printer.as_ref());
     match args.action {
         EvalAction::Run(args) if args.stored => stored::run(&args, environment, printer),
         EvalAction::Run(args) => run::run(&args, environment, printer),
@@ -42,6 +41,6 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::Refine(args) => refine::run(&args, environment, printer),
         EvalAction::Batch(args) => batch::run(&args, environment, printer),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
-        EvalAction::Check(args) => check::run(&args, environment, printer),
+        EvalAction::Check(args) => check::run(&args, surface),
     }
 }

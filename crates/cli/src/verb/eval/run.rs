@@ -16,13 +16,13 @@ use super::rows::Rows;
 use crate::args::{EvalRunArgs, RowFormat};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::functions::{LoadedFunction, load_functions, paths_among};
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::traces::{Origins, Traces};
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::functions::{LoadedFunction, load_functions, paths_among};
 
 pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if let Some(flag) = args.only_stored() {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &EvalRunArgs, environment: &Environment, printer: &Print
     let settings = resolve_settings(&args.limits.config_args(), &paths, environment, printer)?;
     let limits = args.limits.limits(settings.eval_limits)?;
     let jobs = args.limits.jobs()?;
-    let functions = load_functions(&functions, &settings, printer)?;
+    let functions = load_functions(&functions, &settings)?;
     let traces = Traces::open(&traces, environment)?;
     let sandbox = open_sandbox(environment.process.guest.as_deref())?;
     // From here on there is something to finish.

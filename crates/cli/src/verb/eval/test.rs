@@ -15,12 +15,12 @@ use crate::args::{EvalTestArgs, OutputFormat};
 use crate::diagnostic::print_findings;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::functions::{LoadedFunction, load_functions, no_functions, paths_among};
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use karat_json::without_bom;
 use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::functions::{LoadedFunction, load_functions, no_functions, paths_among};
 use karat_workflows::settings::Settings;
 
 /// How many cases a thread is given at once.
@@ -43,9 +43,9 @@ pub(crate) fn run(args: &EvalTestArgs, environment: &Environment, printer: &Prin
         isolation: args.limits.isolation(),
         jobs: args.limits.jobs()?,
     };
-    let functions = load_functions(&args.functions, &settings, printer)?;
+    let functions = load_functions(&args.functions, &settings)?;
     if functions.is_empty() {
-        return Err(no_functions(&settings));
+        return Err(no_functions(&settings).into());
     }
     let suites = read_cases(functions, &settings, printer)?;
     let mut tested = Vec::with_capacity(suites.len());

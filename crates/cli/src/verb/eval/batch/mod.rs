@@ -19,19 +19,19 @@ use super::listening::Listening;
 use crate::args::EvalBatchArgs;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::functions::{load_functions, paths_among};
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::functions::{load_functions, paths_among};
 
 pub(crate) fn run(args: &EvalBatchArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     let paths = paths_among(&args.functions, &environment.process.current_dir);
     let settings = resolve_settings(&args.limits.config_args(), &paths, environment, printer)?;
     let limits = args.limits.limits(settings.eval_limits)?;
     let jobs = args.limits.jobs()?;
-    let functions = load_functions(&args.functions, &settings, printer)?;
+    let functions = load_functions(&args.functions, &settings)?;
     let functions = functions.into_iter().map(|loaded| loaded.function).collect();
     let task = Task { functions, limits, isolation: args.limits.isolation(), jobs };
     let sandbox = open_sandbox(environment.process.guest.as_deref())?;

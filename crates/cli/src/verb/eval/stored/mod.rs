@@ -28,15 +28,15 @@ use super::progress::JudgingProgress;
 use super::rows::Rows;
 use crate::args::{EvalRunArgs, RowFormat};
 use crate::environment::Environment;
-use crate::eval_functions::find_functions;
 use crate::failure::Failure;
-use crate::functions::is_written_as_path;
 use crate::interrupt::{Interrupts, end_at_once};
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{keep_store, open_store_to_read};
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::context::sandbox::open_sandbox;
+use karat_workflows::functions::find_functions;
+use karat_workflows::functions::is_written_as_path;
 use karat_workflows::settings::Settings;
 use karat_workflows::stored_eval::{named, version_among, versions_of};
 
