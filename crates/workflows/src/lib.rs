@@ -7,13 +7,16 @@
 pub mod check_functions;
 pub mod context;
 pub mod contradictions;
+pub mod doctor;
 mod error;
+pub mod evals;
 mod event;
 pub mod functions;
 mod hint;
 mod notice;
 pub mod settings;
 pub mod stored_eval;
+pub mod test_evals;
 pub mod trace_id;
 
 pub use context::Context;

@@ -3,5 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod check_functions;
+mod doctor;
+mod evals;
 mod functions;
 mod project;
+mod test_evals;
