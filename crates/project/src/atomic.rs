@@ -31,6 +31,14 @@ pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>
     Ok(())
 }
 
+/// Creates a file and the folders on the way to it; fails where something exists at the path.
+pub fn create_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::options().write(true).create_new(true).open(path)?.write_all(bytes)
+}
+
 /// Puts a text in the place of a file that a person keeps: what a link leads to is written, and whose it is and who may
 /// read it stays. A file that may not be written is left as it is, although its folder would let it be replaced.
 pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {

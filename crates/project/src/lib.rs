@@ -15,7 +15,7 @@ mod regression;
 mod result_file;
 mod results;
 
-pub use atomic::{replace_file, write_atomically};
+pub use atomic::{create_file, replace_file, write_atomically};
 pub use discover::{EvalPath, discover, discover_any, discover_archives, looks_like_eval_file};
 pub use edit_lock::EditLock;
 pub use error::{Error, ErrorKind};

@@ -5,9 +5,12 @@
 //! parser, no terminal and no HTTP framework, and never prints.
 
 pub mod batch_writer;
+pub mod check_functions;
 pub mod context;
 pub mod contradictions;
+pub mod doctor;
 mod error;
+pub mod evals;
 mod event;
 pub mod functions;
 mod hint;
@@ -16,6 +19,7 @@ pub mod judge_stream;
 mod notice;
 pub mod settings;
 pub mod stored_eval;
+pub mod test_evals;
 pub mod trace_id;
 
 pub use context::Context;

@@ -1,7 +1,7 @@
 //! Limits of eval functions, from flags.
 
 use karat_core::judgement::{Limits, LowerLimits, TooLarge};
-use karat_sandbox::Isolation;
+use karat_workflows::context::sandbox::{Isolation, SandboxOptions};
 
 use super::{IsolationName, LimitArgs};
 use crate::failure::Failure;
@@ -10,6 +10,10 @@ use crate::failure::Failure;
 const MAX_JOBS: usize = 1024;
 
 impl LimitArgs {
+    pub(crate) fn options(&self, configured: LowerLimits) -> Result<SandboxOptions, Failure> {
+        Ok(SandboxOptions { limits: self.limits(configured)?, isolation: self.isolation(), jobs: self.jobs()? })
+    }
+
     /// Returns what functions may use: flags rank above the configuration, and neither gives more than the largest.
     pub(crate) fn limits(&self, configured: LowerLimits) -> Result<Limits, Failure> {
         let flags = LowerLimits { time_ms: self.limit_ms, memory_mb: self.limit_mb };

@@ -28,7 +28,6 @@ use self::report::Reporter;
 use self::source_text::Sources;
 use crate::args::CheckArgs;
 use crate::environment::Environment;
-use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::interrupt::runtime_that_ends;
 use crate::printer::Printer;
@@ -38,6 +37,7 @@ use karat_project::read_overlap_map;
 use karat_project::{EvalPath, discover};
 use karat_workflows::context::models::is_model;
 use karat_workflows::context::tools::list_tools;
+use karat_workflows::functions::find_functions;
 use karat_workflows::settings::ToolExecutor;
 
 pub(crate) fn run(args: &CheckArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {

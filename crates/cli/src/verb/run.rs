@@ -29,7 +29,6 @@ use tokio::sync::watch;
 
 use crate::args::{RunArgs, RunFormat};
 use crate::environment::Environment;
-use crate::eval_functions::start_functions;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::kept_run::{KeptRun, Unkept};
@@ -47,6 +46,7 @@ use karat_workflows::context::models::Models;
 use karat_workflows::context::recordings::Recordings;
 use karat_workflows::context::snapshot::capture;
 use karat_workflows::context::tools::read_tools;
+use karat_workflows::functions::start_functions;
 use karat_workflows::settings::Settings;
 
 pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Arc<Printer>) -> Result<ExitStatus, Failure> {
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &RunArgs, environment: &Environment, printer: &Arc<Print
             None => Results::newest(&settings.layout)?.keep_failed(&mut loaded)?,
         }
     }
-    let functions = start_functions(&loaded, &settings, environment, printer)?;
+    let functions = start_functions(&loaded, &settings, &environment.process)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -203,7 +203,7 @@ fn functions_are_named_as_everywhere() {
     ----- stdout -----
     2 files: 2 invalid, 0 findings
     ----- stderr -----
-    error: evals/functions/tone.cases.jsonl is no Python file
+    error: evals/functions/tone.cases.jsonl is not a Python file
     hint: karat eval test evals/functions/tone.py judges these cases
     error: cannot read evals/functions/tonne.py: No such file or directory (os error 2)
     hint: did you mean 'evals/functions/tone.py'?

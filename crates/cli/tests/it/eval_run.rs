@@ -242,7 +242,7 @@ fn several_files_are_one_stream_and_a_line_is_named_with_its_file() {
 #[case(&["eval", "run", "helo", "--traces", "t.jsonl"], "error: there is no eval function 'eval_helo' in evals/functions\nhint: did you mean 'eval_hello'?\n")]
 #[case(&["eval", "run", "nope.py", "--traces", "t.jsonl"], "error: cannot read nope.py: No such file or directory (os error 2)\n")]
 #[case(&["eval", "run", "helo.py", "--traces", "t.jsonl"], "error: cannot read helo.py: No such file or directory (os error 2)\nhint: did you mean 'evals/functions/hello.py'?\n")]
-#[case(&["eval", "run", "hello", "t.jsonl", "--traces", "t.jsonl"], "error: t.jsonl is no Python file\nhint: eval functions are files that end in .py; traces go behind --traces\n")]
+#[case(&["eval", "run", "hello", "t.jsonl", "--traces", "t.jsonl"], "error: t.jsonl is not a Python file\nhint: eval functions are files that end in .py; traces go behind --traces\n")]
 #[case(&["eval", "run", "--traces", "t.jsonl"], "error: no eval function is named\nhint: karat eval run FILE|NAME --traces FILE\n")]
 #[case(&["eval", "run", "hello", "--traces", "nope.jsonl"], "error: cannot read the traces nope.jsonl: No such file or directory (os error 2)\n")]
 #[case(&["eval", "run", "hello", "--traces", "evals"], "error: cannot read the traces evals: is a directory\n")]

@@ -1,10 +1,29 @@
 //! Opens the sandbox that eval functions run in.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use karat_sandbox::{Guest, Sandbox};
+use karat_core::judgement::Limits;
+pub use karat_sandbox::Isolation;
+use karat_sandbox::{Function, Guest, Sandbox, Task};
 
 use crate::error::Error;
+
+/// How eval functions run.
+#[derive(Debug, Clone, Copy)]
+pub struct SandboxOptions {
+    pub limits: Limits,
+    pub isolation: Isolation,
+    /// How many traces are judged in parallel.
+    pub jobs: usize,
+}
+
+impl SandboxOptions {
+    pub(crate) fn task(self, functions: Vec<Arc<Function>>) -> Task {
+        let Self { limits, isolation, jobs } = self;
+        Task { functions, limits, isolation, jobs }
+    }
+}
 
 pub fn open_sandbox(guest: Option<&Path>) -> Result<Sandbox, Error> {
     Ok(Sandbox::open(&find_guest(guest)?)?)

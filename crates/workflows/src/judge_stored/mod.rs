@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use karat_core::judgement::{Judge, Limits, Tally};
+use karat_core::judgement::{Judge, Tally};
 use karat_core::port::{EvalStore, StoreError};
 use karat_core::stored::{EvalVersion, StoredEvalRunSummary, StoredExecution, TraceFilter};
-use karat_sandbox::{Function, Isolation, Judged, Sandbox, StreamError, Task, validate};
+use karat_sandbox::{Function, Judged, Sandbox, StreamError, validate};
 use karat_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,7 @@ use self::pages::{Pages, TraceKey};
 use self::plan::{PlannedEval, plan};
 use crate::batch_writer::{BatchWriter, Written};
 use crate::context::Context;
+use crate::context::sandbox::SandboxOptions;
 use crate::context::store::{keep_store, open_store_to_read};
 use crate::error::Error;
 use crate::event::EventSink;
@@ -34,10 +35,7 @@ pub struct Request {
     pub filter: TraceFilter,
     /// Also traces that were judged before.
     pub again: bool,
-    pub limits: Limits,
-    pub isolation: Isolation,
-    /// Number of threads.
-    pub jobs: usize,
+    pub options: SandboxOptions,
 }
 
 pub enum Event {
@@ -127,8 +125,7 @@ impl Run<'_, '_> {
         sandbox: &Sandbox,
         tally: &mut Tally,
     ) -> Result<ControlFlow<()>, Error> {
-        let Request { limits, isolation, jobs, .. } = *self.request;
-        let task = Task { functions: vec![Arc::clone(&planned.function)], limits, isolation, jobs };
+        let task = self.request.options.task(vec![Arc::clone(&planned.function)]);
         let mut stream = sandbox.judge_stream(&task, Pages::read(&self.store, &planned.version, self.request))?;
         let mut writer = execution_writer(&self.store);
         let mut flow = ControlFlow::Continue(());

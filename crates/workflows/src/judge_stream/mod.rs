@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use karat_core::judgement::{Conclusion, EvalRunSummary, Execution, Judge, JudgedTrace, Judgement, Limits, Tally};
-use karat_sandbox::{Function, Input, Isolation, Judged, JudgementStream, Position, StreamError, Task};
+use karat_core::judgement::{Conclusion, EvalRunSummary, Execution, Judge, JudgedTrace, Judgement, Tally};
+use karat_sandbox::{Function, Input, Judged, JudgementStream, Position, StreamError, Task};
 use tokio_util::sync::CancellationToken;
 
 pub use self::content::{Content, Known, Whole, recognise};
 use self::files::{FileLine, TraceFiles};
 use crate::context::Context;
+use crate::context::sandbox::SandboxOptions;
 use crate::error::Error;
 use crate::event::EventSink;
 use crate::functions::load_functions;
@@ -24,17 +25,13 @@ use crate::functions::load_functions;
 pub struct Evaluators {
     /// Files, folders, or names of the project's functions.
     pub functions: Vec<String>,
-    pub limits: Limits,
-    pub isolation: Isolation,
-    /// Number of threads.
-    pub jobs: usize,
+    pub options: SandboxOptions,
 }
 
 impl Evaluators {
     fn task(self, context: &Context<'_>) -> Result<Task, Error> {
-        let Self { functions, limits, isolation, jobs } = self;
-        let functions = load_functions(&functions, &context.settings)?;
-        Ok(Task { functions: functions.into_iter().map(|loaded| loaded.function).collect(), limits, isolation, jobs })
+        let functions = load_functions(&self.functions, &context.settings)?;
+        Ok(self.options.task(functions.into_iter().map(|loaded| loaded.function).collect()))
     }
 }
 

@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::issue::{Issue, Marked, locate, problem};
 use super::report::INVALID;
-use crate::eval_functions::{ProjectFunctions, names_of, pointer_to_cases};
 use crate::failure::Failure;
 use karat_json::without_bom;
 use karat_project::EvalPath;
 use karat_project::archived_ids;
 use karat_project::{parse_suite_file, read_bytes};
+use karat_workflows::functions::{ProjectFunctions, names_of, pointer_to_cases};
 
 /// The rule under which out-of-date files are listed.
 const STALE: &str = "stale";

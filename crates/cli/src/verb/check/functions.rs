@@ -7,7 +7,7 @@ use karat_core::lint::Severity;
 
 use super::issue::Issue;
 use super::report::INVALID;
-use crate::eval_functions::ProjectFunctions;
+use karat_workflows::functions::ProjectFunctions;
 
 /// Returns what is wrong with the functions: with all of the project, or with those that were named.
 pub(super) fn check(functions: &ProjectFunctions, named: Option<&BTreeSet<String>>) -> Vec<Issue> {
@@ -15,11 +15,9 @@ pub(super) fn check(functions: &ProjectFunctions, named: Option<&BTreeSet<String
         named.is_none_or(|names| names.iter().any(|name| functions.broken(name).any(|one| one.path == path)))
     };
     let files = functions.files.iter().filter(|file| is_named(&file.path));
-    let broken = files.filter_map(|file| Some((file, file.function.as_ref().err()?)));
-    broken
-        .flat_map(|(file, findings)| {
-            let issue = |finding| Issue::in_text(&file.shown, &file.text, finding, INVALID, Severity::Error);
-            findings.iter().cloned().map(issue).collect::<Vec<_>>()
-        })
-        .collect()
+    let issues = files.flat_map(|file| {
+        let issue = |finding| Issue::in_text(&file.shown, &file.text, finding, INVALID, Severity::Error);
+        file.findings().into_iter().map(issue).collect::<Vec<_>>()
+    });
+    issues.collect()
 }

@@ -19,28 +19,26 @@ mod test;
 
 use karat_core::exit::ExitStatus;
 
-pub(crate) use self::check::EvalCheckReport;
-pub(crate) use self::doctor::DoctorReport;
 use crate::args::{EvalAction, EvalArgs};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let (environment, printer) = (surface.environment, surface.printer);
+    let (environment, printer) = (surface.environment, surface.printer.as_ref());
     match args.action {
         EvalAction::Run(args) if args.stored => stored::run(&args, surface),
         EvalAction::Run(args) => run::run(&args, surface),
-        EvalAction::Add(args) => add::run(&args, environment, printer),
-        EvalAction::List(args) => list::run(&args, environment, printer),
-        EvalAction::Show(args) => show::run(&args, environment, printer),
-        EvalAction::History(args) => history::run(&args, environment, printer),
-        EvalAction::New(args) => new::run(&args, environment, printer),
-        EvalAction::Test(args) => test::run(&args, environment, printer),
+        EvalAction::Add(args) => add::run(&args, surface),
+        EvalAction::List(args) => list::run(&args, surface),
+        EvalAction::Show(args) => show::run(&args, surface),
+        EvalAction::History(args) => history::run(&args, surface),
+        EvalAction::New(args) => new::run(&args, surface),
+        EvalAction::Test(args) => test::run(&args, surface),
         EvalAction::Agreement(args) => agreement::run(&args, environment, printer),
         EvalAction::Compare(args) => compare::run(&args, environment, printer),
         EvalAction::Refine(args) => refine::run(&args, environment, printer),
         EvalAction::Batch(args) => batch::run(&args, surface),
-        EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
-        EvalAction::Check(args) => check::run(&args, environment, printer),
+        EvalAction::Doctor(args) => doctor::run(&args, surface),
+        EvalAction::Check(args) => check::run(&args, surface),
     }
 }

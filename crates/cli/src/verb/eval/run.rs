@@ -26,12 +26,7 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
         return Err(Failure::invalid("no eval function is named").hint("karat eval run FILE|NAME --traces FILE"));
     }
     let context = surface.context(&args.limits.config_args(), &paths_among(&functions, here))?;
-    let evaluators = Evaluators {
-        functions,
-        limits: args.limits.limits(context.settings.eval_limits)?,
-        isolation: args.limits.isolation(),
-        jobs: args.limits.jobs()?,
-    };
+    let evaluators = Evaluators { functions, options: args.limits.options(context.settings.eval_limits)? };
     let request = FilesRequest { evaluators, traces, stdin: Box::new(io::stdin()) };
     let mut output = Output { surface, rows: Rows::new(args.format), progress: None, error: None };
     let outcome = surface

@@ -24,9 +24,7 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
         version: args.version,
         filter: args.filter.filter(context.clock.now())?,
         again: args.force,
-        limits: args.limits.limits(context.settings.eval_limits)?,
-        isolation: args.limits.isolation(),
-        jobs: args.limits.jobs()?,
+        options: args.limits.options(context.settings.eval_limits)?,
     };
     let mut output = Output::new(args.format, surface);
     let outcome = surface.run_cancellable(async |cancel| {

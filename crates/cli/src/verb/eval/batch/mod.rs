@@ -24,12 +24,8 @@ use crate::surface::Surface;
 pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let paths = paths_among(&args.functions, &surface.environment.process.current_dir);
     let context = surface.context(&args.limits.config_args(), &paths)?;
-    let evaluators = Evaluators {
-        functions: args.functions.clone(),
-        limits: args.limits.limits(context.settings.eval_limits)?,
-        isolation: args.limits.isolation(),
-        jobs: args.limits.jobs()?,
-    };
+    let evaluators =
+        Evaluators { functions: args.functions.clone(), options: args.limits.options(context.settings.eval_limits)? };
     if surface.environment.stdin_is_terminal {
         surface.printer.note("reading traces from the terminal, one JSON object on each line");
     }

@@ -15,7 +15,6 @@ use tokio::runtime::Runtime;
 use super::REFINED;
 use crate::args::EvalRefineArgs;
 use crate::ask::{self, NoAnswer};
-use crate::eval_functions::find_functions;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use karat_workflows::context::clock::SystemClock;
@@ -164,7 +163,8 @@ impl Adopting<'_> {
 
     /// Offers to write the code into the function's file: otherwise adding that file again would undo the adoption.
     fn offer_file(&self, candidate: &Candidate, printer: &Printer) -> Result<(), Failure> {
-        let files = find_functions(self.settings).map(|found| found.files).unwrap_or_default();
+        let files =
+            karat_workflows::functions::find_functions(self.settings).map(|found| found.files).unwrap_or_default();
         let file = files.into_iter().find_map(|file| {
             let function = file.function.ok()?;
             (function.name == self.version.eval_id).then_some((file.path, file.shown, function))

@@ -13,9 +13,6 @@ use crate::interrupt::runtime_that_ends;
 use karat_workflows::context::sandbox::open_sandbox;
 use karat_workflows::settings::Settings;
 
-/// How many traces go to a thread at once.
-const BATCH: usize = 8;
-
 /// The sandbox, and how functions run in it.
 pub(super) struct Court {
     sandbox: Sandbox,

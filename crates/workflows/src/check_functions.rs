@@ -1,0 +1,126 @@
+//! What eval functions may not do or have wrong, without running them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use karat_json::Position;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::functions::{FoundFile, find_function_files, no_functions};
+use crate::hint::Hint;
+
+/// The longest line, in characters, that a finding quotes: a file can be a single line.
+const MAX_LINE_CHARS: usize = 1000;
+
+pub struct Request {
+    /// Files, folders and names of functions; without any, all functions of the project.
+    pub functions: Vec<String>,
+}
+
+/// What `karat eval check --format json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "karat eval check report")]
+pub struct EvalCheckReport {
+    /// The files in the order of the arguments, those of a folder by name.
+    pub files: Vec<CheckedFile>,
+}
+
+/// An eval function's file.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckedFile {
+    pub path: String,
+    /// The name of its eval function; null where something is wrong.
+    pub function: Option<String>,
+    /// The first twelve hex digits of the source's SHA-256; null where something is wrong.
+    pub code_hash: Option<String>,
+    /// Why the file could not be read; null where it could.
+    pub error: Option<String>,
+    /// How to fix that.
+    #[serde(skip)]
+    pub hints: Vec<Hint>,
+    /// What is wrong, in the order of the source.
+    pub findings: Vec<FileFinding>,
+    /// The text that findings are places in.
+    #[serde(skip)]
+    pub text: Arc<str>,
+}
+
+/// Something that is wrong in an eval function's source.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileFinding {
+    /// The rule's name: syntax, import, name, dunder, function or size.
+    pub rule: String,
+    pub message: String,
+    /// What to do about it; null where there is nothing to say.
+    pub help: Option<String>,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    pub end_line: usize,
+    /// From 1, in characters; behind the last one.
+    pub end_column: usize,
+    /// The line that it begins in; null where that has more than 1000 characters.
+    pub source_line: Option<String>,
+    /// The place in the file's text, in bytes.
+    #[serde(skip)]
+    pub range: Range<usize>,
+}
+
+pub fn check_functions(request: &Request, context: &Context<'_>) -> Result<EvalCheckReport, Error> {
+    let files = find_function_files(&request.functions, &context.settings)?;
+    if files.is_empty() {
+        return Err(no_functions(&context.settings));
+    }
+    Ok(EvalCheckReport { files: files.into_iter().map(CheckedFile::new).collect() })
+}
+
+impl CheckedFile {
+    fn new(found: FoundFile) -> Self {
+        let checked = Self { path: found.shown, ..Self::default() };
+        let file = match found.file {
+            Ok(file) => file,
+            Err(Error { message, hints, .. }) => return Self { error: Some(message), hints, ..checked },
+        };
+        match file.function {
+            Ok(function) => {
+                let (name, hash) = (function.name.clone(), function.code_hash.clone());
+                Self { function: Some(name), code_hash: Some(hash), ..checked }
+            }
+            Err(findings) => {
+                let findings = findings.into_iter().map(|finding| FileFinding::new(finding, &file.text)).collect();
+                Self { findings, text: file.text, ..checked }
+            }
+        }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.function.is_some()
+    }
+}
+
+impl FileFinding {
+    fn new(finding: karat_sandbox::Finding, text: &str) -> Self {
+        let karat_sandbox::Finding { rule, message, help, range } = finding;
+        let (start, end) = (Position::of(text, range.start), Position::of(text, range.end));
+        let line_start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
+        let line = text[line_start..].split('\n').next().unwrap_or_default().trim_end_matches('\r');
+        Self {
+            rule: rule.to_string(),
+            message,
+            help,
+            line: start.line,
+            column: start.column,
+            end_line: end.line,
+            end_column: end.column,
+            source_line: (line.chars().count() <= MAX_LINE_CHARS).then(|| line.to_owned()),
+            range,
+        }
+    }
+}

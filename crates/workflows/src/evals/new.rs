@@ -1,0 +1,120 @@
+//! A first eval function with its cases; never overwrites.
+
+use std::path::Path;
+
+use karat_project::create_file;
+
+use crate::context::Context;
+use crate::error::Error;
+
+const FUNCTION: &str = include_str!("starting_function.py");
+const CASES: &str = include_str!("starting_cases.jsonl");
+
+/// The name of the starting function in its file.
+const PLACEHOLDER: &str = "eval_starting_function";
+
+/// A longer one is a sentence.
+const MAX_NAME_LENGTH: usize = 80;
+
+/// The files of a new eval function.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NewEval {
+    /// The name without `eval_`.
+    pub name: String,
+    pub function_file: String,
+    /// Whether the function's file was written; else it exists already.
+    pub wrote_function: bool,
+    pub cases_file: String,
+}
+
+/// Writes a starting function and its cases; of a function that exists, only the cases.
+pub fn new_eval(name: &str, context: &Context<'_>) -> Result<NewEval, Error> {
+    let name = plain_name(name)?;
+    let settings = &context.settings;
+    let folder = &settings.eval_functions.path;
+    let function = folder.join(format!("{name}.py"));
+    let cases = folder.join(format!("{name}.cases.jsonl"));
+    // A link counts too, wherever it leads.
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    let wrote_function = !exists(&function);
+    if exists(&cases) {
+        let shown = settings.shown(if wrote_function { &cases } else { &function });
+        return Err(Error::invalid(format!("{shown} is there already, and is left as it is")));
+    }
+    let write = |path: &Path, text: &str| {
+        create_file(path, text.as_bytes())
+            .map_err(|error| Error::invalid(format!("cannot write {}: {error}", settings.shown(path))))
+    };
+    if wrote_function {
+        write(&function, &FUNCTION.replace(PLACEHOLDER, &format!("eval_{name}")))?;
+    }
+    write(&cases, CASES)?;
+    Ok(NewEval {
+        name: name.to_owned(),
+        function_file: settings.shown(&function),
+        wrote_function,
+        cases_file: settings.shown(&cases),
+    })
+}
+
+/// Returns the name without its `eval_`, if it is one.
+fn plain_name(given: &str) -> Result<&str, Error> {
+    let name = given.strip_prefix("eval_").unwrap_or(given);
+    if is_snake_case(name) && name.len() <= MAX_NAME_LENGTH {
+        return Ok(name);
+    }
+    let error = Error::invalid(format!("'{given}' cannot be a function's name: it is in snake_case"));
+    let near = snake_case(name);
+    let near = near.strip_prefix("eval_").unwrap_or(&near);
+    Err(if is_snake_case(near) && near.len() <= MAX_NAME_LENGTH && near != name {
+        error.hint(format!("did you mean '{near}'?"))
+    } else {
+        error.hint("lower-case letters, digits and _, beginning with a letter, such as response_quality")
+    })
+}
+
+fn is_snake_case(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// Returns what was probably meant: `ResponseQuality` and `response-quality.py` are `response_quality`.
+fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for character in name.strip_suffix(".py").unwrap_or(name).chars() {
+        match character {
+            '-' | ' ' | '.' | '_' => out.push('_'),
+            'A'..='Z' => {
+                if out.ends_with(|last: char| last.is_ascii_lowercase() || last.is_ascii_digit()) {
+                    out.push('_');
+                }
+                out.push(character.to_ascii_lowercase());
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::hint::Hint;
+
+    const EXPECTED: &str = "lower-case letters, digits and _, beginning with a letter, such as response_quality";
+
+    #[rstest]
+    #[case("tone", Ok("tone"))]
+    #[case("eval_tone_2", Ok("tone_2"))]
+    #[case("Response-Quality", Err("did you mean 'response_quality'?"))]
+    #[case("EvalToneOfVoice.py", Err("did you mean 'tone_of_voice'?"))]
+    #[case("../x", Err(EXPECTED))]
+    #[case("eval_", Err(EXPECTED))]
+    #[case("2nd", Err(EXPECTED))]
+    fn reads_names_and_suggests_others(#[case] given: &str, #[case] expected: Result<&str, &str>) {
+        let read = plain_name(given).map_err(|error| error.hints[0].clone());
+        assert_eq!(read, expected.map_err(Hint::from));
+    }
+}

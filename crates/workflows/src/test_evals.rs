@@ -1,0 +1,86 @@
+//! The cases that are kept beside eval functions, judged in the sandbox.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use karat_core::judgement::{EvalTestReport, FunctionCase, TestedCase, TestedFunction};
+use karat_json::{Finding, InvalidFile};
+use karat_sandbox::{Input, Sandbox};
+
+use crate::context::Context;
+use crate::context::sandbox::SandboxOptions;
+use crate::error::Error;
+use crate::functions::{LoadedFunction, load_functions, no_functions};
+use crate::settings::Settings;
+
+pub struct Request {
+    /// Files, folders and names of functions; without any, all functions of the project.
+    pub functions: Vec<String>,
+    pub options: SandboxOptions,
+}
+
+/// Judges the cases of each function. Where a function or a case is invalid, nothing is run.
+pub async fn test_evals(request: &Request, context: &Context<'_>) -> Result<EvalTestReport, Error> {
+    let settings = &context.settings;
+    let functions = load_functions(&request.functions, settings)?;
+    if functions.is_empty() {
+        return Err(no_functions(settings));
+    }
+    let suites = read_cases(functions, settings)?;
+    let sandbox = if suites.iter().any(|suite| !suite.cases.is_empty()) { Some(context.open_sandbox()?) } else { None };
+    let mut tested = Vec::with_capacity(suites.len());
+    for suite in suites {
+        let cases = match &sandbox {
+            Some(sandbox) if !suite.cases.is_empty() => judge(&suite, sandbox, request.options).await?,
+            _ => Vec::new(),
+        };
+        tested.push(TestedFunction {
+            eval_id: suite.loaded.function.name.clone(),
+            file: suite.loaded.shown,
+            cases_file: settings.shown(&suite.cases_file),
+            has_cases_file: suite.has_cases_file,
+            cases,
+        });
+    }
+    Ok(EvalTestReport::new(tested))
+}
+
+/// A function with its cases.
+struct Suite {
+    loaded: LoadedFunction,
+    cases_file: PathBuf,
+    has_cases_file: bool,
+    cases: Vec<FunctionCase>,
+}
+
+/// Reads the cases of all functions; where any is invalid, the error has the findings of all.
+fn read_cases(functions: Vec<LoadedFunction>, settings: &Settings) -> Result<Vec<Suite>, Error> {
+    let mut suites = Vec::with_capacity(functions.len());
+    let mut invalid = Vec::new();
+    for loaded in functions {
+        let cases_file = loaded.path.with_extension("cases.jsonl");
+        let shown = settings.shown(&cases_file);
+        let (has_cases_file, bytes) = match std::fs::read(&cases_file) {
+            Ok(bytes) => (true, bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (false, Vec::new()),
+            Err(error) => return Err(Error::invalid(format!("cannot read {shown}: {error}"))),
+        };
+        match Finding::text_of(&bytes).and_then(FunctionCase::read_all) {
+            Ok(cases) => suites.push(Suite { loaded, cases_file, has_cases_file, cases }),
+            Err(findings) => invalid.push(InvalidFile::new(&shown, &bytes, findings)),
+        }
+    }
+    if invalid.is_empty() { Ok(suites) } else { Err(Error::invalid_files(invalid)) }
+}
+
+async fn judge(suite: &Suite, sandbox: &Sandbox, options: SandboxOptions) -> Result<Vec<TestedCase>, Error> {
+    let cases = &suite.cases;
+    let jobs = options.jobs.min(cases.len());
+    let task = SandboxOptions { jobs, ..options }.task(vec![Arc::clone(&suite.loaded.function)]);
+    let input = |case: &FunctionCase| Input { key: (), text: Ok(case.trace.clone().into_bytes()) };
+    let judged = sandbox.judge_all(&task, cases.iter().map(input).collect()).await?;
+    let conclusions = judged.into_iter().flat_map(|judged| judged.judgements).map(|judgement| judgement.conclusion);
+    let tested = cases.iter().cloned().zip(conclusions);
+    Ok(tested.map(|(case, conclusion)| TestedCase::new(case, conclusion)).collect())
+}

@@ -1,0 +1,10 @@
+//! Use cases called directly, with a temporary project and a fixed clock.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod check_functions;
+mod doctor;
+mod evals;
+mod functions;
+mod project;
+mod test_evals;

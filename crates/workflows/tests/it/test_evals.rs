@@ -1,0 +1,32 @@
+use karat_core::judgement::Limits;
+use karat_workflows::context::sandbox::{Isolation, SandboxOptions};
+use karat_workflows::test_evals::{Request, test_evals};
+use karat_workflows::{Error, ErrorKind};
+
+use crate::project::TestProject;
+
+fn test(project: &TestProject) -> Result<(usize, usize, usize), Error> {
+    let options = SandboxOptions { limits: Limits::default(), isolation: Isolation::default(), jobs: 2 };
+    let report = test_evals(&Request { functions: Vec::new(), options }, &project.context())?;
+    let summary = report.summary;
+    Ok((summary.passed, summary.failed, summary.errored))
+}
+
+fn project() -> TestProject {
+    TestProject::new().file("evals/functions/short.py", "def eval_short(trace):\n    return len(trace) < 2, 'long'\n")
+}
+
+#[test]
+fn judges_the_cases_beside_a_function() {
+    let cases = "{\"trace\": {}, \"expected\": true}\n{\"trace\": {\"a\": 1, \"b\": 2}, \"expected\": true}\n";
+    assert_eq!(test(&project().file("evals/functions/short.cases.jsonl", cases)).unwrap(), (1, 1, 0));
+    assert_eq!(test(&project()).unwrap(), (0, 0, 0));
+}
+
+#[test]
+fn an_invalid_case_is_shown_and_nothing_is_run() {
+    let error = test(&project().file("evals/functions/short.cases.jsonl", "{\"trace\": {}}\n")).unwrap_err();
+    assert_eq!((error.kind, error.files[0].name.as_str()), (ErrorKind::Invalid, "evals/functions/short.cases.jsonl"));
+    let error = test(&TestProject::new()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NothingSelected);
+}
