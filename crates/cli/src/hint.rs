@@ -16,6 +16,7 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::ConvertTraces { program, file } => format!("{program} {file} | karat eval run … --traces -"),
         Hint::ListTraces => "'karat trace list' shows the traces; an id may be shortened to its beginning".to_owned(),
         Hint::ImportTraces => "'karat trace import FILE' puts traces there".to_owned(),
+        Hint::RunWithoutStore => "--no-store runs without keeping anything there".to_owned(),
         Hint::CreateStore => {
             "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another"
                 .to_owned()

@@ -9,12 +9,10 @@ mod failure;
 mod hint;
 mod ingest;
 mod interrupt;
-mod kept_run;
 mod printer;
 mod progress;
 mod project;
 mod resolve;
-mod selection;
 mod store;
 mod surface;
 mod trace_files;
@@ -65,7 +63,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<ExitStatus, Failure> {
     let surface = Surface::new(environment, printer);
     match cli.verb {
-        Verb::Run(args) => verb::run::run(&args, environment, printer),
+        Verb::Run(args) => verb::run::run(&args, &surface),
         Verb::Check(args) => verb::check::run(&args, environment, printer),
         Verb::Coverage(args) => verb::coverage::run(&args, environment, printer),
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),

@@ -20,11 +20,11 @@ impl Reporters {
         self.errors
     }
 
-    pub(crate) fn emit(&mut self, event: &RunEvent) {
+    pub fn emit(&mut self, event: &RunEvent) {
         self.errors.extend(self.reporters.iter_mut().filter_map(|reporter| reporter.on_event(event).err()));
     }
 
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         self.errors.extend(self.reporters.iter_mut().filter_map(|reporter| reporter.flush().err()));
     }
 }

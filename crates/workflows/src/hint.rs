@@ -35,6 +35,8 @@ pub enum Hint {
     ListTraces,
     /// Put traces into the store.
     ImportTraces,
+    /// Run without a store.
+    RunWithoutStore,
     /// Create the store by using it, or name another.
     CreateStore,
 }

@@ -17,6 +17,7 @@ mod hint;
 pub mod judge_stored;
 pub mod judge_stream;
 mod notice;
+pub mod run_suites;
 pub mod settings;
 pub mod stored_eval;
 pub mod test_evals;

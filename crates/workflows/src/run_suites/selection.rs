@@ -5,14 +5,26 @@ use std::collections::HashSet;
 use karat_core::case::{Case, Difficulty, Tier};
 use karat_json::nearest;
 use karat_pattern::Pattern;
+use karat_project::{EvalPath, Loaded, LoadedRubric};
 
-use crate::args::SelectionArgs;
-use crate::failure::Failure;
-use karat_project::EvalPath;
-use karat_project::{Loaded, LoadedRubric};
+use crate::error::Error;
+
+/// Which cases are to run; each kind of selection narrows the others.
+#[derive(Debug, Clone, Default)]
+pub struct SelectionRequest {
+    pub ids: Vec<String>,
+    /// Names of tiers.
+    pub tiers: Vec<String>,
+    /// Names of difficulties.
+    pub difficulties: Vec<String>,
+    /// A regular expression over id, description and message.
+    pub grep: Option<String>,
+    /// Only what did not pass in the baseline, or else in the newest result.
+    pub only_failed: bool,
+}
 
 /// The cases that are wanted.
-pub(crate) struct Selection {
+pub(super) struct Selection {
     ids: Vec<String>,
     tiers: Vec<Tier>,
     difficulties: Vec<Difficulty>,
@@ -20,23 +32,23 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn new(args: &SelectionArgs) -> Result<Self, Failure> {
-        let grep = args.grep.as_deref().map(Pattern::compile).transpose();
+    pub(super) fn new(request: &SelectionRequest) -> Result<Self, Error> {
+        let grep = request.grep.as_deref().map(Pattern::compile).transpose();
         Ok(Self {
-            ids: args.id.clone(),
-            tiers: words("tier", &args.tier, &Tier::NAMED.map(Tier::name), Tier::from_name)?,
+            ids: request.ids.clone(),
+            tiers: words("tier", &request.tiers, &Tier::NAMED.map(Tier::name), Tier::from_name)?,
             difficulties: words(
                 "difficulty",
-                &args.difficulty,
+                &request.difficulties,
                 &Difficulty::ALL.map(Difficulty::name),
                 Difficulty::from_name,
             )?,
-            grep: grep.map_err(|error| Failure::invalid(format!("--grep is not a regular expression: {error}")))?,
+            grep: grep.map_err(|error| Error::invalid(format!("--grep is not a regular expression: {error}")))?,
         })
     }
 
     /// Leaves out files whose names say that they are of another tier, so that they need not even be valid.
-    pub(crate) fn drop_other_tiers(&self, paths: &mut Vec<EvalPath>) -> Result<(), Failure> {
+    pub(super) fn drop_other_tiers(&self, paths: &mut Vec<EvalPath>) -> Result<(), Error> {
         let is_other = |path: &EvalPath| {
             let name = path.path.file_name().unwrap_or_default().to_string_lossy();
             Tier::from_file_name(&name).is_some_and(|tier| !self.tiers.contains(&tier))
@@ -44,11 +56,11 @@ impl Selection {
         if !self.tiers.is_empty() {
             paths.retain(|path| !is_other(path));
         }
-        if paths.is_empty() { Err(Failure::nothing_selected("no case is selected")) } else { Ok(()) }
+        if paths.is_empty() { Err(Error::nothing_selected("no case is selected")) } else { Ok(()) }
     }
 
     /// Keeps the wanted cases, and the files that have any.
-    pub(crate) fn apply(&self, loaded: &mut Vec<Loaded>, rubrics: &mut Vec<LoadedRubric>) -> Result<(), Failure> {
+    pub(super) fn apply(&self, loaded: &mut Vec<Loaded>, rubrics: &mut Vec<LoadedRubric>) -> Result<(), Error> {
         self.check_ids(loaded, rubrics)?;
         loaded.retain(|loaded| self.tiers.is_empty() || self.tiers.contains(&loaded.file.tier));
         for loaded in loaded.iter_mut() {
@@ -61,13 +73,13 @@ impl Selection {
         }
         rubrics.retain(|rubric| !rubric.file.cases.is_empty());
         if loaded.is_empty() && rubrics.is_empty() {
-            return Err(Failure::nothing_selected("no case is selected"));
+            return Err(Error::nothing_selected("no case is selected"));
         }
         Ok(())
     }
 
     /// An id that no file has is a mistake, even beside others that are right.
-    fn check_ids(&self, loaded: &[Loaded], rubrics: &[LoadedRubric]) -> Result<(), Failure> {
+    fn check_ids(&self, loaded: &[Loaded], rubrics: &[LoadedRubric]) -> Result<(), Error> {
         let rubric_cases = rubrics.iter().flat_map(|rubric| &rubric.file.cases).map(|case| &case.case);
         let cases = loaded.iter().flat_map(|loaded| &loaded.file.cases).chain(rubric_cases);
         let known: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
@@ -78,10 +90,10 @@ impl Selection {
         names.sort_unstable();
         let message = format!("no case has the id '{unknown}'");
         let is_alone = self.ids.iter().all(|id| !names.contains(&id.as_str()));
-        let failure = if is_alone { Failure::nothing_selected(message) } else { Failure::invalid(message) };
+        let error = if is_alone { Error::nothing_selected(message) } else { Error::invalid(message) };
         Err(match nearest(unknown, &names) {
-            Some(near) => failure.hint(format!("did you mean '{near}'?")),
-            None => failure,
+            Some(near) => error.hint(format!("did you mean '{near}'?")),
+            None => error,
         })
     }
 
@@ -102,13 +114,13 @@ fn words<T>(
     given: &[String],
     names: &[&str],
     from_name: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, Failure> {
+) -> Result<Vec<T>, Error> {
     let read = |word: &String| {
         from_name(word).ok_or_else(|| {
-            let failure = Failure::invalid(format!("--{flag} cannot be '{word}'"));
+            let error = Error::invalid(format!("--{flag} cannot be '{word}'"));
             match nearest(word, names) {
-                Some(near) => failure.hint(format!("did you mean '{near}'?")),
-                None => failure.hint(format!("one of: {}", names.join(", "))),
+                Some(near) => error.hint(format!("did you mean '{near}'?")),
+                None => error.hint(format!("one of: {}", names.join(", "))),
             }
         })
     };

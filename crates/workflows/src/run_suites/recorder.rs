@@ -1,0 +1,382 @@
+//! Stores a run while it goes on, and passes its events on after they are stored: the run, the tries of its cases, and a
+//! trace of each answer.
+//!
+//! What is stored is made of results, which secrets were taken out of.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use karat_core::event::{ReportError, Reporter, RunEvent, RunTotals};
+use karat_core::port::{Agent, Clock, RunStore, StoreError};
+use karat_core::result::{CaseDetails, CaseResult, Outcome};
+use karat_core::stored::{Expected, NewTrace, StoredCase, StoredRun, TraceHead};
+use karat_json::hash::short_hash;
+use karat_runner::{Plan, Reporters, SuitePlan};
+use karat_store::Store;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+
+use crate::batch_writer::{BatchWriter, Written};
+use crate::error::Error;
+
+/// The source of traces that a run stores.
+pub const RUN_SOURCE: &str = "run";
+
+/// How long a finished case waits for others to be stored with it: it is shown after that.
+const MAX_DELAY: Duration = Duration::from_millis(50);
+
+/// How many events are taken at once.
+const MAX_EVENTS: usize = 1024;
+
+/// How many bytes of a case's id its traces' ids have.
+const MAX_ID_BYTES: usize = 200;
+
+/// Sends events to the recorder.
+pub(super) struct EventSender(pub(super) UnboundedSender<RunEvent>);
+
+impl Reporter for EventSender {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        // The recorder lives as long as the run.
+        let _ = self.0.send(event.clone());
+        Ok(())
+    }
+}
+
+/// A try whose trace the store did not take.
+#[derive(Debug, Clone)]
+pub struct NotStored {
+    pub case_id: String,
+    pub reason: String,
+}
+
+/// What came of storing a run.
+pub(super) struct Recorded {
+    pub(super) not_stored: Vec<NotStored>,
+    /// Why the run is not whole in the store.
+    pub(super) error: Option<Error>,
+}
+
+#[derive(Clone)]
+struct FinishedCase {
+    suite: usize,
+    index: usize,
+    result: Arc<CaseResult>,
+}
+
+type CaseWriter = BatchWriter<'static, FinishedCase, Vec<NotStored>>;
+
+/// Stores a run, and holds its events back until their cases are stored.
+pub(super) struct RunRecorder<'r> {
+    store: Store,
+    record: Arc<RunRecord>,
+    clock: &'r dyn Clock,
+    writer: CaseWriter,
+    /// Events that wait for their turn.
+    waiting: VecDeque<RunEvent>,
+    /// How many of the waiting cases are stored.
+    stored: usize,
+    not_stored: Vec<NotStored>,
+    /// Once the store fails, events are passed on at once.
+    error: Option<StoreError>,
+}
+
+impl<'r> RunRecorder<'r> {
+    /// Puts the run into the store, so that a store that takes nothing is found before an agent is asked.
+    pub(super) async fn begin(
+        store: Store,
+        plan: &Plan,
+        agents: &[Arc<dyn Agent>],
+        clock: &'r dyn Clock,
+    ) -> Result<Self, Error> {
+        let now = clock.now();
+        let record = Arc::new(RunRecord::new(plan, agents, now));
+        store.put_run(&record.run).await?;
+        let writer = case_writer(&store, &record, now);
+        Ok(Self {
+            store,
+            record,
+            clock,
+            writer,
+            waiting: VecDeque::new(),
+            stored: 0,
+            not_stored: Vec::new(),
+            error: None,
+        })
+    }
+
+    /// Takes events until the run has ended; reporters get each after its case is stored.
+    pub(super) async fn record(
+        mut self,
+        mut events: UnboundedReceiver<RunEvent>,
+        reporters: &mut Reporters,
+    ) -> Recorded {
+        let mut came = Vec::new();
+        loop {
+            tokio::select! {
+                written = self.writer.next() => self.written(written),
+                count = events.recv_many(&mut came, MAX_EVENTS) => {
+                    if count == 0 {
+                        break;
+                    }
+                    came.drain(..).for_each(|event| self.push(event));
+                }
+            }
+            self.pass_on(reporters);
+        }
+        while let Some(written) = self.writer.flush().await {
+            self.written(written);
+        }
+        if let Some(RunEvent::RunFinished { totals, .. }) = self.waiting.back() {
+            let run = self.record.ended(totals, self.clock.now());
+            let stored = self.store.put_run(&run).await;
+            self.error = self.error.take().or(stored.err());
+        }
+        self.stored = self.waiting.len();
+        self.pass_on(reporters);
+        self.store.close().await;
+        Recorded { not_stored: self.not_stored, error: self.error.map(Error::from) }
+    }
+
+    fn push(&mut self, event: RunEvent) {
+        if let RunEvent::CaseFinished { suite, index, result } = &event {
+            match &self.error {
+                None => self.writer.push(FinishedCase { suite: *suite, index: *index, result: Arc::clone(result) }),
+                Some(_) => self.stored += 1,
+            }
+        }
+        self.waiting.push_back(event);
+    }
+
+    fn written(&mut self, written: Written<FinishedCase, Vec<NotStored>>) {
+        self.stored += written.committed.len() + written.failed.len();
+        self.not_stored.extend(written.results.into_iter().flatten());
+        if let Some((_, error)) = written.failed.into_iter().next() {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Hands on the events before the first case that is not stored yet. The run's end waits for the run's own numbers.
+    fn pass_on(&mut self, reporters: &mut Reporters) {
+        let mut passed_on = false;
+        while let Some(event) = self.waiting.pop_front_if(|event| match event {
+            RunEvent::CaseFinished { .. } | RunEvent::RunFinished { .. } => self.stored > 0,
+            _ => true,
+        }) {
+            if matches!(event, RunEvent::CaseFinished { .. }) {
+                self.stored -= 1;
+            }
+            reporters.emit(&event);
+            passed_on = true;
+        }
+        if passed_on {
+            reporters.flush();
+        }
+    }
+}
+
+/// Writes cases and their traces on tasks of their own: neither judging nor reporting waits for the store.
+fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWriter {
+    let (store, record) = (store.clone(), Arc::clone(record));
+    let write = move |batch: Arc<Vec<FinishedCase>>| {
+        let (store, record) = (store.clone(), Arc::clone(&record));
+        async move {
+            let writing = tokio::spawn(async move { put_cases(&store, &record, &batch, now).await });
+            writing.await.unwrap_or_else(|error| {
+                Err(StoreError { message: format!("cannot store the run: {error}"), hint: None })
+            })
+        }
+    };
+    BatchWriter::new(write).max_delay(MAX_DELAY)
+}
+
+/// Stores cases with their traces. A case by itself is stored without a trace that the store does not take.
+async fn put_cases(
+    store: &Store,
+    record: &RunRecord,
+    batch: &[FinishedCase],
+    now: Timestamp,
+) -> Result<Vec<NotStored>, StoreError> {
+    let (mut cases, traces) = record.stored(batch);
+    let Err(error) = store.put_cases(&cases, &traces, now).await else { return Ok(Vec::new()) };
+    if batch.len() > 1 {
+        return Err(error);
+    }
+    cases.iter_mut().for_each(|case| case.trace_id = None);
+    store.put_cases(&cases, &[], now).await.map_err(|_| error.clone())?;
+    let not_stored = |case: StoredCase| NotStored { case_id: case.case_id, reason: error.message.clone() };
+    Ok(cases.into_iter().map(not_stored).collect())
+}
+
+/// What is known of the run beside its results.
+struct RunRecord {
+    run: StoredRun,
+    suites: Vec<Suite>,
+}
+
+struct Suite {
+    /// From 1, in the order of the run: one file may be asked of several agents.
+    number: usize,
+    eval_file: String,
+    tool_name: String,
+    tier: String,
+    agent: String,
+    /// What each case asks, in the cases' order.
+    messages: Vec<String>,
+}
+
+impl RunRecord {
+    fn new(plan: &Plan, agents: &[Arc<dyn Agent>], started_at: Timestamp) -> Self {
+        let text = |text: &str| plan.redactor.text(text).into_owned();
+        let agents: Vec<String> = agents.iter().map(|agent| text(&agent.identity())).collect();
+        let suite = |(index, suite): (usize, &SuitePlan)| Suite {
+            number: index + 1,
+            eval_file: suite.project_path.clone(),
+            tool_name: suite.tool_name().to_owned(),
+            tier: suite.file.tier.to_string(),
+            agent: agents[suite.agent].clone(),
+            messages: suite.file.cases.iter().map(|case| text(&case.input.message)).collect(),
+        };
+        let suites: Vec<Suite> = plan.suites.iter().enumerate().map(suite).collect();
+        let run = StoredRun {
+            run_id: plan.run_id.clone(),
+            started_at,
+            ended_at: None,
+            agents,
+            suites: suites.len() as u64,
+            cases: 0,
+            passed: 0,
+            failed: 0,
+            errored: 0,
+            interrupted: false,
+        };
+        Self { run, suites }
+    }
+
+    fn ended(&self, totals: &RunTotals, ended_at: Timestamp) -> StoredRun {
+        StoredRun {
+            ended_at: Some(ended_at),
+            cases: totals.cases as u64,
+            passed: totals.passed as u64,
+            // Totals count what errored among what did not pass.
+            failed: totals.failed.saturating_sub(totals.errored) as u64,
+            errored: totals.errored as u64,
+            interrupted: totals.interrupted,
+            ..self.run.clone()
+        }
+    }
+
+    fn stored(&self, cases: &[FinishedCase]) -> (Vec<StoredCase>, Vec<NewTrace>) {
+        let (mut stored, mut traces) = (Vec::with_capacity(cases.len()), Vec::with_capacity(cases.len()));
+        for FinishedCase { suite, index, result } in cases {
+            let Some(suite) = self.suites.get(*suite) else { continue };
+            let message = suite.messages.get(*index).map(String::as_str).unwrap_or_default();
+            for (place, one) in tries_of(result).enumerate() {
+                let trial = place as u64 + 1;
+                let trace = one.has_answer().then(|| self.trace(suite, &result.id, message, trial, &one));
+                stored.push(StoredCase {
+                    run_id: self.run.run_id.clone(),
+                    suite: suite.number as u64,
+                    place: *index as u64 + 1,
+                    eval_file: suite.eval_file.clone(),
+                    tool_name: suite.tool_name.clone(),
+                    tier: suite.tier.clone(),
+                    agent: suite.agent.clone(),
+                    case_id: result.id.clone(),
+                    trial,
+                    outcome: one.outcome,
+                    error: one.error.map(str::to_owned),
+                    duration_ms: one.duration_ms,
+                    trace_id: trace.as_ref().map(|trace| trace.head.trace_id.clone()),
+                });
+                traces.extend(trace);
+            }
+        }
+        (stored, traces)
+    }
+
+    fn trace(&self, suite: &Suite, case_id: &str, message: &str, trial: u64, one: &Try<'_>) -> NewTrace {
+        let id = format!("{}:{}:{}:{trial}", self.run.run_id, suite.number, key_of(case_id));
+        let mut document = one.details.document(&id, message);
+        if let Value::Object(document) = &mut document {
+            document.insert("name".to_owned(), Value::from(case_id));
+            let origin = json!({
+                "run_id": self.run.run_id,
+                "eval_file": suite.eval_file,
+                "case_id": case_id,
+                "trial": trial,
+                "agent": suite.agent,
+            });
+            document.insert("metadata".to_owned(), origin);
+        }
+        let text = document.to_string();
+        NewTrace {
+            head: TraceHead::of(&id, &document, &text),
+            source: RUN_SOURCE.to_owned(),
+            raw: text.clone().into_bytes(),
+            document: text,
+            expected: Expected::Anything,
+        }
+    }
+}
+
+/// Returns what stands for a case in its traces' ids: its own id, or where that is long, its beginning and its hash. A
+/// store takes no key of any length.
+fn key_of(case_id: &str) -> Cow<'_, str> {
+    if case_id.len() <= MAX_ID_BYTES {
+        return Cow::Borrowed(case_id);
+    }
+    let beginning = &case_id[..case_id.floor_char_boundary(MAX_ID_BYTES)];
+    Cow::Owned(format!("{beginning}~{}", short_hash(case_id.as_bytes())))
+}
+
+/// One try of a case.
+struct Try<'t> {
+    outcome: Outcome,
+    duration_ms: u64,
+    error: Option<&'t str>,
+    details: &'t CaseDetails,
+    /// An assertion was looked at, or there was none to look at.
+    was_judged: bool,
+}
+
+impl Try<'_> {
+    /// Tells whether the agent answered: else it took too long, or there was an error in place of an answer.
+    fn has_answer(&self) -> bool {
+        self.was_judged || *self.details != CaseDetails::default()
+    }
+}
+
+fn tries_of(result: &CaseResult) -> impl Iterator<Item = Try<'_>> {
+    let single = result.trials.is_none().then(|| Try {
+        outcome: result.outcome,
+        duration_ms: result.duration_ms,
+        error: result.error.as_deref(),
+        details: &result.details,
+        was_judged: result.assertions_run + result.assertions_skipped > 0 || result.vacuous,
+    });
+    let several = result.trials.iter().flat_map(|trials| &trials.tries).map(|one| Try {
+        outcome: one.outcome,
+        duration_ms: one.duration_ms,
+        error: one.error.as_deref(),
+        details: &one.details,
+        was_judged: one.assertions_run + one.assertions_skipped > 0 || one.vacuous,
+    });
+    single.into_iter().chain(several)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_id_is_shortened_and_stays_apart() {
+        assert_eq!(key_of("gs-001"), "gs-001");
+        let long = "ä".repeat(1000);
+        let (one, other) = (key_of(&long).into_owned(), key_of(&format!("{long}b")).into_owned());
+        assert!(one.len() < 220 && one.starts_with("ää"), "{one}");
+        assert_ne!(one, other);
+    }
+}
