@@ -61,6 +61,8 @@ impl CustomCodeMemory for InPlace {
 
 #[cfg(test)]
 mod tests {
+    use karat_core::judgement::Conclusion;
+
     use super::*;
     use crate::Sandbox;
 
@@ -75,7 +77,18 @@ mod tests {
         let kept = Sandbox::open(&embedded).expect("loaded");
         drop(Sandbox::open(&embedded).expect("loaded"));
         for sandbox in [kept, Sandbox::open(&from_file).expect("loaded")] {
-            assert!(crate::try_promises(&sandbox, |_| ()).is_ok_and(|trials| trials[0].broken.is_none()));
+            let function = crate::validate(b"def eval_x(trace):\n    return True, 'fine'\n").expect("valid");
+            let task = crate::Task {
+                functions: vec![Arc::new(function)],
+                limits: karat_core::judgement::Limits::default(),
+                isolation: crate::Isolation::default(),
+                jobs: 1,
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+            let inputs = vec![crate::Input { key: (), text: Ok(b"{}".to_vec()) }];
+            let judged = runtime.block_on(sandbox.judge_all(&task, inputs)).expect("judged");
+            let conclusion = &judged[0].judgements[0].conclusion;
+            assert!(matches!(conclusion, Conclusion::Verdict { passed: true, .. }), "{conclusion:?}");
         }
     }
 }

@@ -73,6 +73,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         #[test]
         fn every_part_of_the_traces_is_parted_alike(start in 0_u32..1_000_000, eval in "eval_[a-z]{1,9}") {
             // Five standard deviations around the share.

@@ -7,7 +7,9 @@ use crate::project::TestProject;
 
 fn test(project: &TestProject) -> Result<(usize, usize, usize), Error> {
     let options = SandboxOptions { limits: Limits::default(), isolation: Isolation::default(), jobs: 2 };
-    let report = test_evals(&Request { functions: Vec::new(), options }, &project.context())?;
+    let request = Request { functions: Vec::new(), options };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let report = runtime.block_on(test_evals(&request, &project.context()))?;
     let summary = report.summary;
     Ok((summary.passed, summary.failed, summary.errored))
 }
