@@ -71,16 +71,12 @@ pub async fn judge_stored(
     let started = Instant::now();
     let mut run = Run { request: &request, context, events, cancel, store, summary: StoredEvalRunSummary::new(traces) };
     let mut ended = Ok(run.emit(Event::Planned { to_judge }));
-    if to_judge > 0 {
-        let sandbox = context.open_sandbox()?;
-        for one in &planned {
-            ended = run.judge(one, &sandbox).await;
-            if !matches!(ended, Ok(ControlFlow::Continue(()))) {
-                break;
-            }
+    let sandbox = if to_judge > 0 { Some(context.open_sandbox()?) } else { None };
+    for one in &planned {
+        ended = run.judge(one, sandbox.as_ref()).await;
+        if !matches!(ended, Ok(ControlFlow::Continue(()))) {
+            break;
         }
-    } else {
-        planned.iter().for_each(|one| run.count(one, &Tally::default()));
     }
     let Run { store, mut summary, .. } = run;
     store.close().await;
@@ -103,19 +99,15 @@ impl Run<'_, '_> {
         self.events.emit(event)
     }
 
-    fn count(&mut self, planned: &PlannedEval, tally: &Tally) {
-        self.summary.add(planned.version.version, planned.judged_before, tally);
-    }
-
     /// Judges what is missing of one eval, and counts it whatever comes of it.
-    async fn judge(&mut self, planned: &PlannedEval, sandbox: &Sandbox) -> Result<ControlFlow<()>, Error> {
+    async fn judge(&mut self, planned: &PlannedEval, sandbox: Option<&Sandbox>) -> Result<ControlFlow<()>, Error> {
         let version = &planned.version;
         let mut tally = Tally::new([(version.eval_id.as_str(), version.code_hash.as_str())]);
-        let ended = match planned.to_judge {
-            0 => Ok(ControlFlow::Continue(())),
-            _ => self.judge_missing(planned, sandbox, &mut tally).await,
+        let ended = match sandbox.filter(|_| planned.to_judge > 0) {
+            Some(sandbox) => self.judge_missing(planned, sandbox, &mut tally).await,
+            None => Ok(ControlFlow::Continue(())),
         };
-        self.count(planned, &tally);
+        self.summary.add(version.version, planned.judged_before, &tally);
         ended
     }
 
