@@ -10,15 +10,16 @@ use karat_core::assertion::Mode;
 use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Ask, Pending, Waiting};
 use karat_core::trace::Trace;
+use karat_http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use karat_http::{
+    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, StatusCode, Throttle, Url, client, error_chain,
+    has_credentials, header_map, parse_url, read_body, redact_url,
+};
 use percent_encoding::percent_decode_str;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
-use reqwest::{Client, StatusCode, Url};
 use serde_json::{Map, Value};
 
 use crate::http_config::{HttpConfig, Method};
-use crate::retry::{Retries, Trouble, TryError};
-use crate::throttle::Throttle;
-use crate::wire::{ClientError, client, describe, header_map, read_body, shown};
+use crate::retry::{AttemptError, retry};
 
 /// Sends each message to one URL and reads the reply.
 #[derive(Debug)]
@@ -27,35 +28,30 @@ pub struct HttpAgent {
     url: Url,
     content_type: HeaderValue,
     config: HttpConfig,
-    /// None where a second try could act twice.
-    retries: Option<(Retries, Arc<Throttle>)>,
+    /// None where a second attempt could act twice.
+    retries: Option<(RetryPolicy, Arc<Throttle>)>,
 }
 
 impl HttpAgent {
     /// Prepares the connection pool; `headers` have their variables filled in.
     pub fn new(url: &str, headers: &[(String, String)], config: HttpConfig) -> Result<Self, ClientError> {
-        let parsed =
-            Url::parse(url).map_err(|error| ClientError::Url { url: shown(url), reason: error.to_string() })?;
-        let headers = header_map(headers)?;
-        if has_user(&parsed) && headers.contains_key(AUTHORIZATION) {
-            let reason = "the URL holds a user and password, which would replace it".to_owned();
-            return Err(ClientError::Header { name: "authorization".to_owned(), reason });
-        }
+        let url = parse_url(url)?;
+        let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
         let content_type = headers.get(CONTENT_TYPE).cloned();
         let content_type = content_type.unwrap_or_else(|| HeaderValue::from_static("application/json"));
-        let client = client(&parsed, headers)?;
-        Ok(Self { client, url: parsed, content_type, config, retries: None })
+        let client = client(&url, ClientOptions { headers, ..ClientOptions::default() })?;
+        Ok(Self { client, url, content_type, config, retries: None })
     }
 
-    /// Tries again so often when the agent cannot be reached, breaks down or is asked too much.
+    /// Retries when the agent cannot be reached, fails or gets too many requests.
     #[must_use]
-    pub fn with_retries(self, most: u32, throttle: Arc<Throttle>) -> Self {
-        Self { retries: (most > 0).then_some((Retries { most }, throttle)), ..self }
+    pub fn with_retries(self, max_retries: u32, throttle: Arc<Throttle>) -> Self {
+        Self { retries: (max_retries > 0).then(|| (RetryPolicy::new(max_retries), throttle)), ..self }
     }
 
     /// Returns the secrets that the URL holds, in every spelling in which they are sent.
     pub fn credentials(&self) -> Vec<String> {
-        if !has_user(&self.url) {
+        if !has_credentials(&self.url) {
             return Vec::new();
         }
         let (user, password) = (self.url.username(), self.url.password());
@@ -65,13 +61,13 @@ impl HttpAgent {
         vec![secret.to_owned(), decoded(secret), basic]
     }
 
-    fn request(&self, message: &str) -> reqwest::RequestBuilder {
+    fn request(&self, message: &str) -> karat_http::RequestBuilder {
         let method = match self.config.method {
-            Method::Post => reqwest::Method::POST,
-            Method::Put => reqwest::Method::PUT,
-            Method::Patch => reqwest::Method::PATCH,
-            Method::Get => reqwest::Method::GET,
-            Method::Delete => reqwest::Method::DELETE,
+            Method::Post => karat_http::Method::POST,
+            Method::Put => karat_http::Method::PUT,
+            Method::Patch => karat_http::Method::PATCH,
+            Method::Get => karat_http::Method::GET,
+            Method::Delete => karat_http::Method::DELETE,
         };
         let mut url = self.url.clone();
         if let Some(parameter) = &self.config.request.query {
@@ -85,35 +81,41 @@ impl HttpAgent {
         request
     }
 
-    async fn exchange(&self, message: &str) -> Result<Exchanged, TryError> {
+    async fn exchange(&self, message: &str) -> Result<Exchanged, AttemptError> {
         let start = Instant::now();
-        let timed = |error: TryError| TryError { elapsed: start.elapsed(), ..error };
+        let timed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
         let sent = self.request(message).send().await;
         let response = sent.map_err(|error| {
-            timed(TryError::unreached(format!("cannot reach {}: {}", shown(self.url.as_str()), describe(error))))
+            timed(AttemptError::unreachable(format!(
+                "cannot reach {}: {}",
+                redact_url(self.url.as_str()),
+                error_chain(error)
+            )))
         })?;
-        let (status, trouble) = (response.status(), Trouble::of(&response));
+        let (status, class) = (response.status(), RetryClass::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let body = read_body(response, self.config.max_response_bytes).await.map_err(|error| timed(error.into()))?;
-        Ok(Exchanged { status, trouble, location, body, elapsed: start.elapsed() })
+        Ok(Exchanged { status, class, location, body, elapsed: start.elapsed() })
     }
 
     async fn exchange_again(
         &self,
         message: &str,
-        retries: Retries,
+        policy: RetryPolicy,
         throttle: &Arc<Throttle>,
         waiting: &dyn Waiting,
-    ) -> Result<Exchanged, TryError> {
+    ) -> Result<Exchanged, AttemptError> {
         let attempt = async || {
             let exchanged = self.exchange(message).await?;
             match exchanged.accepted() {
-                Err(message) if exchanged.trouble != Trouble::Lasting => Err(TryError::new(message, exchanged.trouble)),
+                Err(message) if exchanged.class != RetryClass::Permanent => {
+                    Err(AttemptError::new(message, exchanged.class))
+                }
                 _ => Ok(exchanged),
             }
         };
-        retries.run(throttle, waiting, || Box::pin(attempt())).await
+        retry(policy, throttle, waiting, || Box::pin(attempt())).await
     }
 
     fn read(&self, exchanged: &Exchanged) -> Result<Trace, String> {
@@ -130,7 +132,7 @@ impl HttpAgent {
 /// What came back over the wire.
 struct Exchanged {
     status: StatusCode,
-    trouble: Trouble,
+    class: RetryClass,
     location: Option<String>,
     body: Vec<u8>,
     elapsed: Duration,
@@ -175,7 +177,7 @@ impl Agent for HttpAgent {
             let message = &ask.case.input.message;
             let exchanged = match &self.retries {
                 None => self.exchange(message).await,
-                Some((retries, throttle)) => self.exchange_again(message, *retries, throttle, ask.waiting).await,
+                Some((policy, throttle)) => self.exchange_again(message, *policy, throttle, ask.waiting).await,
             };
             let exchanged = exchanged.map_err(|error| AgentError::new(error.message, error.elapsed))?;
             match self.read(&exchanged) {
@@ -186,25 +188,7 @@ impl Agent for HttpAgent {
     }
 }
 
-fn has_user(url: &Url) -> bool {
-    !url.username().is_empty() || url.password().is_some()
-}
-
 /// Reads the `%40` of a URL.
 fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
-/// Gets what an address answers, at most 64 MiB of it.
-pub async fn fetch(url: &str, headers: &[(String, String)]) -> Result<Vec<u8>, String> {
-    let config = HttpConfig { method: Method::Get, max_response_bytes: 64 * 1024 * 1024, ..HttpConfig::default() };
-    let agent = HttpAgent::new(url, headers, config).map_err(|error| error.to_string())?;
-    let exchanged = agent.exchange("").await.map_err(|error| error.message)?;
-    let Exchanged { status, location, body, .. } = exchanged;
-    if status.is_success() {
-        return Ok(body);
-    }
-    // The page itself is left out: it may be long, and hold anything.
-    let location = location.map_or_else(String::new, |location| format!(", which leads to {location}"));
-    Err(format!("it answered HTTP {status}{location}"))
 }

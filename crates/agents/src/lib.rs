@@ -17,16 +17,15 @@ mod reply;
 mod retry;
 mod scripted;
 mod scripted_chat;
-mod throttle;
-mod wire;
 
 pub use budget::Budget;
 pub use budgeted::BudgetedAgent;
 pub use command::CommandAgent;
 pub use command_chat::CommandChatModel;
 pub use headers::{MissingVariable, expand_variables};
-pub use http::{HttpAgent, fetch};
+pub use http::HttpAgent;
 pub use http_config::{HttpConfig, Method, RequestMap};
+pub use karat_http::{ClientError, Throttle};
 pub use model::{
     AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
     ProviderConfig, ToolExecution,
@@ -37,5 +36,3 @@ pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMod
 pub use reply::{ResponseMap, ToolCallMap};
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
 pub use scripted_chat::{ChatScript, ScriptedChatModel};
-pub use throttle::Throttle;
-pub use wire::ClientError;

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 use karat_core::chat::ChatPrompt;
 use karat_core::port::{AgentError, Wait, Waiting};
 use karat_core::trace::Usage;
-use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, Url};
+use karat_http::header::CONTENT_TYPE;
+use karat_http::{
+    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, Throttle, Url, client, error_chain, has_credentials,
+    header_map, parse_url, read_body, redact_url,
+};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -16,9 +19,7 @@ use super::turn::Turn;
 use super::{anthropic, openai};
 use crate::budget::{Budget, Experience, MostUsed, Reservation};
 use crate::price::Price;
-use crate::retry::{Retries, Trouble, TryError};
-use crate::throttle::Throttle;
-use crate::wire::{ClientError, client, describe, header_map, read_body, shown};
+use crate::retry::{AttemptError, retry};
 
 /// How a model is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -74,15 +75,16 @@ impl ModelClient {
             }
             Api::Anthropic => (anthropic::url(&provider.base_url), anthropic::headers(provider.key.as_deref())),
         };
-        let url = Url::parse(&url).map_err(|error| ClientError::Url { url: shown(&url), reason: error.to_string() })?;
-        if (!url.username().is_empty() || url.password().is_some()) && provider.key.is_some() {
+        let url = parse_url(&url)?;
+        if has_credentials(&url) && provider.key.is_some() {
             let reason = "the base URL holds a user and password, which would replace it".to_owned();
             return Err(ClientError::Header { name: "authorization".to_owned(), reason });
         }
         // What a person configured wins.
         headers.extend(provider.headers.iter().cloned());
-        let client = client(&url, header_map(&headers)?)?;
-        let shown = shown(&provider.base_url);
+        let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
+        let client = client(&url, ClientOptions { headers, ..ClientOptions::default() })?;
+        let shown = redact_url(&provider.base_url);
         Ok(Self { provider, model, url, shown, client, settings, experience: Experience::default() })
     }
 
@@ -145,8 +147,8 @@ impl ModelClient {
         drop(wait);
         let ending = |message: String| AgentError { ends_run: true, ..AgentError::new(message, Duration::ZERO) };
         let reservation = reservation.map_err(|used_up| ending(used_up.message))?;
-        let retries = Retries { most: *max_retries };
-        let called = retries.run(throttle, waiting, || self.attempt(&body, &reservation)).await;
+        let called =
+            retry(RetryPolicy::new(*max_retries), throttle, waiting, || self.attempt(&body, &reservation)).await;
         let (turn, latency) = called.map_err(|error| AgentError::new(error.message, error.elapsed))?;
         let usage = turn.usage.clone().map(|usage| {
             let cost_usd = price.as_ref().and_then(|price| price.of(&usage));
@@ -167,37 +169,42 @@ impl ModelClient {
     }
 
     /// Makes one try.
-    async fn attempt(&self, body: &[u8], reservation: &Reservation<'_>) -> Result<(Turn, Duration), TryError> {
+    async fn attempt(&self, body: &[u8], reservation: &Reservation<'_>) -> Result<(Turn, Duration), AttemptError> {
         let start = Instant::now();
         reservation.sent();
         let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         let sent = request.body(body.to_vec()).send().await;
         let response = sent.map_err(|error| {
             reservation.refused();
-            TryError::unreached(format!("cannot reach {} at {}: {}", self.provider.name, self.shown, describe(error)))
+            AttemptError::unreachable(format!(
+                "cannot reach {} at {}: {}",
+                self.provider.name,
+                self.shown,
+                error_chain(error)
+            ))
         })?;
         let status = response.status();
-        let trouble = Trouble::of(&response);
+        let class = RetryClass::of(&response);
         let read = read_body(response, self.settings.max_response_bytes).await;
         let latency = start.elapsed();
         if !status.is_success() {
             reservation.refused();
             let Refusal { text: said, is_quota } = read.as_deref().map(Refusal::of).unwrap_or_default();
             // A quota that is used up says "too many requests", but no wait brings it back.
-            let trouble = if is_quota { Trouble::Lasting } else { trouble };
+            let class = if is_quota { RetryClass::Permanent } else { class };
             let colon = if said.is_empty() { "" } else { ": " };
             let message = format!("{} answered HTTP {status}{colon}{said}", self.provider.name);
-            return Err(TryError::new(message, trouble));
+            return Err(AttemptError::new(message, class));
         }
         let body = read?;
         let reply: Value = serde_json::from_slice(&body).map_err(|error| {
-            TryError::lasting(format!("the reply is no JSON ({error}): {}", String::from_utf8_lossy(&body)))
+            AttemptError::permanent(format!("the reply is no JSON ({error}): {}", String::from_utf8_lossy(&body)))
         })?;
         let turn = match self.provider.api {
             Api::Openai => openai::read(&reply),
             Api::Anthropic => anthropic::read(&reply),
         };
-        Ok((turn.map_err(TryError::lasting)?, latency))
+        Ok((turn.map_err(AttemptError::permanent)?, latency))
     }
 }
 

@@ -3,8 +3,8 @@
 use karat_core::chat::ChatPrompt;
 use karat_core::registry::Tool;
 use karat_core::trace::Usage;
+use karat_http::header::AUTHORIZATION;
 use karat_json::type_name;
-use reqwest::header::AUTHORIZATION;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

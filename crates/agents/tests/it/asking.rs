@@ -3,8 +3,8 @@
 use karat_agents::expand_variables;
 use karat_core::assertion::Mode;
 use karat_core::port::Agent;
+use karat_http::Url;
 use karat_testkit::server::{Request, ScriptedServer};
-use reqwest::Url;
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

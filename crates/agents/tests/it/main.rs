@@ -9,7 +9,6 @@ mod configuring;
 mod connecting;
 mod determining;
 mod failing;
-mod fetching;
 mod reading;
 mod recording;
 mod refusing;

@@ -18,7 +18,9 @@ enum Layer {
     Domain,
     /// What is concluded from the domain: pure.
     Derived,
-    /// One technology or capability each.
+    /// One technology each, without knowledge of the domain.
+    Technology,
+    /// One capability each.
     Capability,
     /// The use cases, which join capabilities.
     Workflows,
@@ -32,11 +34,12 @@ enum Layer {
     Testkit,
 }
 
-const LAYERS: [(&str, Layer); 17] = [
+const LAYERS: [(&str, Layer); 18] = [
     ("karat-pattern", Layer::Parts),
     ("karat-json", Layer::Parts),
     ("karat-core", Layer::Domain),
     ("karat-tools", Layer::Derived),
+    ("karat-http", Layer::Technology),
     ("karat-registry", Layer::Capability),
     ("karat-agents", Layer::Capability),
     ("karat-runner", Layer::Capability),
@@ -54,6 +57,9 @@ const LAYERS: [(&str, Layer); 17] = [
 
 /// Crates that reach for files, network or an async runtime, and so must not come near the domain.
 const IMPURE: [&str; 6] = ["tokio", "reqwest", "axum", "sqlx", "hyper", "rusqlite"];
+
+/// Crates that only the technology layer uses, so that there is one HTTP client.
+const HTTP_CLIENT: [&str; 2] = ["reqwest", "rustls"];
 
 /// Crates of a surface: a workflow must run without a terminal and without a web server.
 const SURFACE: [&str; 8] = ["clap", "console", "crossterm", "indicatif", "inquire", "miette", "axum", "textwrap"];
@@ -125,6 +131,12 @@ fn broken_rule_of_outside(layer: Layer, dependency: &Dependency) -> Option<&'sta
     if layer <= Layer::Derived && IMPURE.contains(&dependency.name.as_str()) {
         return Some("the domain is pure: declare a port there and implement it in a capability");
     }
+    if !matches!(layer, Layer::Technology | Layer::Testkit)
+        && HTTP_CLIENT.contains(&dependency.name.as_str())
+        && !dependency.development
+    {
+        return Some("there is one HTTP client: use karat-http");
+    }
     if layer == Layer::Workflows && SURFACE.contains(&dependency.name.as_str()) && !dependency.development {
         return Some("a workflow has no surface: emit an event or return a result");
     }
@@ -140,6 +152,9 @@ fn broken_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option<&
         (_, Layer::Testkit) => Some("the testkit never ships: name it under [dev-dependencies]"),
         (Layer::Testkit, Layer::Parts | Layer::Domain | Layer::Derived) => None,
         (Layer::Testkit, _) => Some("the testkit serves every crate's tests, so it knows the domain only"),
+        (Layer::Technology, Layer::Domain | Layer::Derived) => {
+            Some("technology knows nothing of the domain: take and return plain types")
+        }
         _ if target < layer => None,
         _ if target == layer => Some("crates of one layer do not know each other: join them in a layer above"),
         _ => Some("a crate uses layers below it, never above"),
@@ -178,9 +193,11 @@ fn crate_with(name: &str, dependencies: &[&str]) -> Package {
 
 #[test]
 fn what_the_layers_allow() {
-    let allowed: [(&str, &[&str]); 9] = [
+    let allowed: [(&str, &[&str]); 11] = [
         ("karat-core", &["karat-json", "karat-pattern", "serde_json", "dev:proptest"]),
-        ("karat-agents", &["karat-core", "tokio", "reqwest", "dev:karat-testkit"]),
+        ("karat-http", &["karat-json", "tokio", "reqwest", "rustls", "dev:karat-testkit"]),
+        ("karat-agents", &["karat-core", "karat-http", "tokio", "dev:karat-testkit"]),
+        ("karat-workflows", &["karat-http"]),
         ("karat-store", &["karat-core", "sqlx"]),
         ("karat-workflows", &["karat-store", "karat-runner", "karat-project", "tokio"]),
         ("karat-report", &["karat-workflows", "karat-core"]),
@@ -196,13 +213,19 @@ fn what_the_layers_allow() {
 
 #[test]
 fn what_the_layers_forbid() {
-    let forbidden: [(&str, &[&str], &str); 18] = [
+    let forbidden: [(&str, &[&str], &str); 24] = [
         ("karat-json", &["karat-core"], "never above"),
         ("karat-json", &["karat-pattern"], "of one layer"),
         ("karat-core", &["karat-report"], "never above"),
         ("karat-core", &["dev:karat-testkit"], "without the testkit"),
         ("karat-core", &["tokio"], "declare a port"),
         ("karat-pattern", &["dev:sqlx"], "declare a port"),
+        ("karat-core", &["karat-http"], "never above"),
+        ("karat-tools", &["karat-http"], "never above"),
+        ("karat-http", &["karat-core"], "nothing of the domain"),
+        ("karat-http", &["karat-tools"], "nothing of the domain"),
+        ("karat-http", &["karat-agents"], "never above"),
+        ("karat-agents", &["reqwest"], "one HTTP client"),
         ("karat-runner", &["karat-agents"], "of one layer"),
         ("karat-runner", &["dev:karat-report"], "never above"),
         ("karat-store", &["karat-server"], "never above"),

@@ -1,12 +1,10 @@
 //! The wire to a server that speaks streamable HTTP.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use reqwest::Client;
-use reqwest::header::{HeaderName, HeaderValue};
+use karat_http::{Client, ClientError, ClientOptions, client, header_map, parse_url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
@@ -18,24 +16,14 @@ pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
 ) -> Result<StreamableHttpClientTransport<Client>, String> {
-    let mut map = HashMap::new();
-    for (name, value) in headers {
-        let fail = |reason: &str| format!("cannot be sent the header '{name}': {reason}");
-        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|error| fail(&error.to_string()))?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| fail("its value has forbidden characters"))?;
-        value.set_sensitive(true);
-        map.insert(header, value);
-    }
-    // Only the first call in a process sets it; that it was set before is fine.
-    rustls::crypto::ring::default_provider().install_default().ok();
-    let client = Client::builder()
-        .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(30))
-        .build()
-        .map_err(|error| format!("cannot be asked: {}", causes(&error)))?;
+    let fails = |error: ClientError| match error {
+        ClientError::Header { name, reason } => format!("cannot be sent the header '{name}': {reason}"),
+        other => format!("cannot be asked: {other}"),
+    };
+    let map = header_map(headers).map_err(fails)?;
+    let client = parse_url(url).and_then(|url| client(&url, ClientOptions::default())).map_err(fails)?;
     let config = StreamableHttpClientTransportConfig::with_uri(url)
-        .custom_headers(map)
+        .custom_headers(map.into_iter().filter_map(|(name, value)| Some((name?, value))).collect())
         .max_concurrent_requests(REQUESTS_AT_ONCE);
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
@@ -46,9 +34,9 @@ pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut cause = Some(error);
     while let Some(next) = cause {
         // It has its cause inside without calling it one.
-        let client = match next.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        let client = match next.downcast_ref::<StreamableHttpError<karat_http::Error>>() {
             Some(StreamableHttpError::Client(client)) => Some(client),
-            _ => next.downcast_ref::<reqwest::Error>(),
+            _ => next.downcast_ref::<karat_http::Error>(),
         };
         cause = match client {
             Some(client) => client.source(),

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, Response, StatusCode, Url};
+use karat_http::{
+    BodyError, Client, ClientError, ClientOptions, Retry, RetryClass, RetryPolicy, StatusCode, Url, client,
+    error_chain, parse_url, read_body, redact_url,
+};
 use serde_json::Value;
 
 use super::LangfuseKeys;
 use crate::json::why_and_where_no_json;
 use crate::values::LONGEST;
 
-/// How often a request is made at most.
-const TRIES: u32 = 6;
+const MAX_RETRIES: u32 = 5;
 
-/// A server that asks to be left alone for longer is asked another day.
-const LONGEST_PAUSE: Duration = Duration::from_mins(2);
+/// How long the server may send nothing while a reply is being read.
+const READ_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Why a server's traces cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -63,49 +64,38 @@ pub(super) struct Transport {
     pub(super) pause: Duration,
 }
 
-/// A try that failed.
+/// An attempt that failed.
 struct Failure {
     error: LangfuseError,
-    /// Whether another try may help.
-    passing: bool,
-    /// How long the server wants to be left alone.
-    pause: Option<Duration>,
+    class: RetryClass,
 }
 
 impl Failure {
-    fn lasting(error: LangfuseError) -> Self {
-        Self { error, passing: false, pause: None }
+    fn permanent(error: LangfuseError) -> Self {
+        Self { error, class: RetryClass::Permanent }
     }
 
-    fn passing(error: LangfuseError) -> Self {
-        Self { error, passing: true, pause: None }
+    fn transient(error: LangfuseError) -> Self {
+        Self { error, class: RetryClass::UNREACHABLE }
     }
 }
 
 impl Transport {
     pub(super) fn new(url: &str, keys: LangfuseKeys) -> Result<Self, LangfuseError> {
-        let wrong = |why: String| {
-            // An address may hold a password before its host.
-            let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
-            LangfuseError::Url { url: shown.to_owned(), why }
-        };
-        let base = Url::parse(url.trim()).map_err(|error| wrong(error.to_string()))?;
+        let wrong = |why: String| LangfuseError::Url { url: redact_url(url), why };
+        let base = parse_url(url.trim()).map_err(|error| match error {
+            ClientError::Url { reason, .. } => wrong(reason),
+            other => LangfuseError::Client(other.to_string()),
+        })?;
         if !matches!(base.scheme(), "http" | "https") || base.cannot_be_a_base() {
             return Err(wrong("it begins with neither http:// nor https://".to_owned()));
         }
-        // Only the first call in a process sets it; that it was set before is fine.
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let client = Client::builder()
-            .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(30))
-            .read_timeout(Duration::from_mins(2))
-            .build()
-            .map_err(|error| LangfuseError::Client(error.to_string()))?;
+        let options = ClientOptions { read_timeout: Some(READ_TIMEOUT), ..ClientOptions::default() };
+        let client = client(&base, options).map_err(|error| LangfuseError::Client(error.to_string()))?;
         Ok(Self { client, base, keys, pause: Duration::from_secs(1) })
     }
 
-    /// Gets what is at a path. Haste, breakdowns and broken answers are waited out.
+    /// Gets what is at a path; retries on rate limits, failures of the server and broken answers.
     pub(super) async fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Reply, LangfuseError> {
         self.get_checked(path, query, |_| true).await
     }
@@ -123,24 +113,19 @@ impl Transport {
     ) -> Result<Reply, LangfuseError> {
         let url = self.url(path, query);
         let shown = format!("api/public/{}", path.join("/"));
-        let mut pause = self.pause;
-        for tries in 1.. {
+        let mut retry = Retry::new(RetryPolicy { max_retries: MAX_RETRIES, first_delay: self.pause });
+        loop {
             let failure = match self.try_once(&url, &shown).await {
                 Ok(Reply::Found(value)) if !is_whole(&value) => {
                     let why = "it has no list 'data'".to_owned();
-                    Failure::passing(LangfuseError::Broken { path: shown.clone(), why })
+                    Failure::transient(LangfuseError::Broken { path: shown.clone(), why })
                 }
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
-            let wait = failure.pause.unwrap_or(pause);
-            if !failure.passing || tries >= TRIES || wait > LONGEST_PAUSE {
-                return Err(failure.error);
-            }
-            tokio::time::sleep(wait).await;
-            pause = pause.saturating_mul(2);
+            let Ok(delay) = retry.next_delay(failure.class, true) else { return Err(failure.error) };
+            tokio::time::sleep(delay).await;
         }
-        Ok(Reply::Missing)
     }
 
     fn url(&self, path: &[&str], query: &[(&str, String)]) -> Url {
@@ -157,29 +142,33 @@ impl Transport {
 
     async fn try_once(&self, url: &Url, path: &str) -> Result<Reply, Failure> {
         let request = self.client.get(url.clone()).basic_auth(&self.keys.public, Some(&self.keys.secret));
-        let response = request.send().await.map_err(|error| Failure::passing(unreached(error)))?;
-        let status = response.status();
+        let response = request.send().await.map_err(unreachable)?;
+        let (status, class) = (response.status(), RetryClass::of(&response));
         match status {
             StatusCode::NOT_FOUND => return Ok(Reply::Missing),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                return Err(Failure::lasting(LangfuseError::Keys(status.as_u16())));
+                return Err(Failure::permanent(LangfuseError::Keys(status.as_u16())));
             }
             _ => {}
         }
-        let pause = asked_pause(&response);
-        let body = body(response, path).await;
+        let body = read_body(response, LONGEST as u64).await.map_err(|error| match error {
+            BodyError::TooLarge { .. } => {
+                let why = format!("longer than {} MB", LONGEST >> 20);
+                Failure::permanent(LangfuseError::Broken { path: path.to_owned(), why })
+            }
+            BodyError::Interrupted(why) => Failure::transient(LangfuseError::Unreached(why)),
+        });
         if !status.is_success() {
             let said = body.map(|body| said(&body)).unwrap_or_default();
             let error = LangfuseError::Status { path: path.to_owned(), status: status.as_u16(), said };
-            let passing = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-            return Err(Failure { error, passing, pause });
+            return Err(Failure { error, class });
         }
         let body = body?;
         if is_web_page(&body) {
             // A page of a proxy or of another program stays one.
-            return Err(Failure::lasting(LangfuseError::WebPage(path.to_owned())));
+            return Err(Failure::permanent(LangfuseError::WebPage(path.to_owned())));
         }
-        let broken = |why: String| Failure::passing(LangfuseError::Broken { path: path.to_owned(), why });
+        let broken = |why: String| Failure::transient(LangfuseError::Broken { path: path.to_owned(), why });
         let value: Value =
             serde_json::from_slice(&body).map_err(|error| broken(why_and_where_no_json(&body, &error)))?;
         if !value.is_object() {
@@ -187,24 +176,6 @@ impl Transport {
         }
         Ok(Reply::Found(value))
     }
-}
-
-async fn body(mut response: Response, path: &str) -> Result<Vec<u8>, Failure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| Failure::passing(unreached(error)))? {
-        body.extend_from_slice(&chunk);
-        if body.len() > LONGEST {
-            let why = format!("longer than {} MB", LONGEST >> 20);
-            return Err(Failure::lasting(LangfuseError::Broken { path: path.to_owned(), why }));
-        }
-    }
-    Ok(body)
-}
-
-/// Returns how long the server asks to wait, in seconds.
-fn asked_pause(response: &Response) -> Option<Duration> {
-    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    text.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn is_web_page(body: &[u8]) -> bool {
@@ -223,17 +194,6 @@ fn said(body: &[u8]) -> String {
     if words.trim().is_empty() { String::new() } else { format!(": {}", words.trim()) }
 }
 
-/// Names the failure and its cause, without the address, which may hold a password.
-fn unreached(error: reqwest::Error) -> LangfuseError {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        let words = inner.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        cause = inner.source();
-    }
-    LangfuseError::Unreached(text)
+fn unreachable(error: karat_http::Error) -> Failure {
+    Failure::transient(LangfuseError::Unreached(error_chain(error)))
 }

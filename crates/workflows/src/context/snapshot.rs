@@ -3,8 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use karat_agents::fetch;
 use karat_core::redact::Redactor;
+use karat_http::fetch;
 use karat_json::text::shorten;
 use serde_json::Value;
 use tokio::process::Command;
@@ -12,6 +12,9 @@ use tokio::process::Command;
 use crate::error::Error;
 use crate::settings::{Anchored, SnapshotSource, Variables, fill_headers};
 use karat_project::{parse_json, read_text};
+
+/// The maximum size of a snapshot.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Takes the snapshot from its source; one that cannot be had stops the run before anything is sent.
 pub async fn capture(
@@ -29,7 +32,7 @@ pub async fn capture(
             SnapshotSource::Command { command } => run_command(command, source, redactor).await,
             SnapshotSource::Url { url, headers } => {
                 let headers = fill_headers(headers, variables, redactor)?;
-                let body = fetch(url, &headers)
+                let body = fetch(url, &headers, MAX_BYTES)
                     .await
                     .map_err(|error| Error::invalid(format!("cannot capture the snapshot: {error}")))?;
                 read_output(&body, url)

@@ -1,34 +1,44 @@
-//! Getting what an address answers.
+//! `fetch`.
 
-use karat_agents::fetch;
-use serde_json::json;
+use karat_http::fetch;
+use karat_testkit::server::ScriptedServer;
+use serde_json::{Value, json};
 
-use crate::support::serve;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Starts a server from within a test's runtime, which it cannot share.
+fn serve(script: Value) -> ScriptedServer {
+    std::thread::spawn(|| ScriptedServer::start(script)).join().expect("a server")
+}
+
+async fn fetched(url: &str, headers: &[(String, String)]) -> Result<Vec<u8>, String> {
+    fetch(url, headers, MAX_BYTES).await.map_err(|error| error.to_string())
+}
 
 #[tokio::test]
-async fn what_an_address_answers_comes_as_it_is() {
+async fn returns_the_body() {
     let server = serve(json!({
         "GET /snapshot?day=1": {"rawBytes": [255, 0, 10]},
         "GET /empty": {"raw": ""},
     }));
     let headers = [("X-Key".to_owned(), "s3cr3t".to_owned())];
-    let bytes = fetch(&format!("{}/snapshot?day=1", server.base()), &headers).await;
+    let bytes = fetched(&format!("{}/snapshot?day=1", server.base()), &headers).await;
     assert_eq!(bytes, Ok(vec![255, 0, 10]));
-    assert_eq!(fetch(&format!("{}/empty", server.base()), &[]).await, Ok(Vec::new()));
+    assert_eq!(fetched(&format!("{}/empty", server.base()), &[]).await, Ok(Vec::new()));
     let [first, second] = &server.gets()[..] else { panic!("{:?}", server.gets()) };
     assert_eq!((first.path.as_str(), first.headers["x-key"].as_str()), ("/snapshot?day=1", "s3cr3t"));
     assert!(!second.headers.contains_key("x-key"));
 }
 
 #[tokio::test]
-async fn what_is_no_success_is_an_error() {
+async fn fails_without_success() {
     let elsewhere = serve(json!({"GET /": {"secret": true}}));
     let server = serve(json!({
         "GET /moved": {"status": 302, "headers": {"location": elsewhere.base()}, "raw": ""},
         "GET /hangup": {"hangup": true},
-        "GET /large": {"huge": 64 * 1024 * 1024 + 1},
+        "GET /large": {"huge": MAX_BYTES + 1},
     }));
-    let error = async |path: &str| fetch(&format!("{}{path}", server.base()), &[]).await.expect_err(path);
+    let error = async |path: &str| fetched(&format!("{}{path}", server.base()), &[]).await.expect_err(path);
     assert!(error("/missing").await.contains("HTTP 404 Not Found"));
     assert!(error("/moved").await.contains(&format!("which leads to {}", elsewhere.base())));
     assert_eq!(elsewhere.connections(), 0);
@@ -37,12 +47,12 @@ async fn what_is_no_success_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_an_error_without_its_secrets() {
+async fn errors_show_no_secrets() {
     for url in ["nonsense", "ftp://me:s3cr3t@host/", "http://[?key=s3cr3t"] {
-        let error = fetch(url, &[]).await.expect_err(url);
+        let error = fetched(url, &[]).await.expect_err(url);
         assert!(!error.contains("s3cr3t"), "{error}");
     }
     let headers = [("x-key".to_owned(), "s3cr3t\n".to_owned())];
-    let error = fetch("http://127.0.0.1:9", &headers).await.expect_err("not sendable");
+    let error = fetched("http://127.0.0.1:9", &headers).await.expect_err("not sendable");
     assert_eq!(error, "the header 'x-key' cannot be sent: its value has forbidden characters");
 }

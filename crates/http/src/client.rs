@@ -1,0 +1,150 @@
+//! The client: TLS by rustls and ring, proxies of the environment, no redirects.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
+use rustls::crypto::ring::default_provider;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why no request can be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("'{url}' is not a URL: {reason}")]
+    Url { url: String, reason: String },
+    #[error("the header '{name}' cannot be sent: {reason}")]
+    Header { name: String, reason: String },
+    #[error("the HTTP client cannot be set up: {0}")]
+    Setup(String),
+}
+
+/// How a client differs from the default one.
+#[derive(Debug, Default)]
+pub struct ClientOptions {
+    /// Sent with every request.
+    pub headers: HeaderMap,
+    /// How long the server may send nothing while a reply is being read; unlimited by default.
+    pub read_timeout: Option<Duration>,
+}
+
+/// Makes a client for one server; only the URL's scheme and credentials matter here.
+///
+/// Redirects are not followed: headers may hold secrets, which must not go to another server.
+pub fn client(url: &Url, options: ClientOptions) -> Result<Client, ClientError> {
+    let ClientOptions { headers, read_timeout } = options;
+    if has_credentials(url) && headers.contains_key(AUTHORIZATION) {
+        let reason = "the URL holds a user and password, which would replace it".to_owned();
+        return Err(ClientError::Header { name: AUTHORIZATION.to_string(), reason });
+    }
+    let mut builder = Client::builder()
+        .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT);
+    if let Some(timeout) = read_timeout {
+        builder = builder.read_timeout(timeout);
+    }
+    let builder = match url.scheme() {
+        "https" => {
+            // Fails where the process has set a provider before, which is fine.
+            default_provider().install_default().ok();
+            builder
+        }
+        // Loading the machine's certificates takes a while, and plain HTTP needs none.
+        "http" => builder.tls_backend_preconfigured(without_certificates()?),
+        other => {
+            let reason = format!("'{other}' is neither http nor https");
+            return Err(ClientError::Url { url: redact_url(url.as_str()), reason });
+        }
+    };
+    builder.build().map_err(|error| ClientError::Setup(error_chain(error)))
+}
+
+fn without_certificates() -> Result<rustls::ClientConfig, ClientError> {
+    let config = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ClientError::Setup(error.to_string()))?;
+    Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+}
+
+/// Parses a URL; the error shows only what is not secret of it.
+pub fn parse_url(text: &str) -> Result<Url, ClientError> {
+    Url::parse(text).map_err(|error| ClientError::Url { url: redact_url(text), reason: error.to_string() })
+}
+
+/// Checks for a user or password in a URL, which are sent as the `Authorization` header.
+pub fn has_credentials(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+/// Removes user, password, query and fragment from a URL, valid or not: any of them may be secret.
+pub fn redact_url(url: &str) -> String {
+    let colon = url.find("://").filter(|colon| url.bytes().take(*colon).all(|byte| byte.is_ascii_alphanumeric()));
+    let (scheme, rest) = colon.map_or(("", url), |colon| url.split_at(colon + 3));
+    let host = rest.rsplit('@').next().unwrap_or(rest);
+    let user = &rest[..rest.len() - host.len()];
+    // An '@' after a question mark may end a password or be part of the query.
+    let host = if user.contains(['?', '#']) { "…" } else { host.split(['?', '#']).next().unwrap_or(host) };
+    format!("{scheme}{host}")
+}
+
+/// Makes headers whose values no log shows.
+pub fn header_map<'a>(headers: impl IntoIterator<Item = (&'a String, &'a String)>) -> Result<HeaderMap, ClientError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let fail = |reason: String| ClientError::Header { name: name.clone(), reason };
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|error| fail(error.to_string()))?;
+        let mut value =
+            HeaderValue::from_str(value).map_err(|_| fail("its value has forbidden characters".to_owned()))?;
+        value.set_sensitive(true);
+        map.insert(header, value);
+    }
+    Ok(map)
+}
+
+/// Joins an error and its causes, without the URL, which may hold a key.
+pub fn error_chain(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(next) = cause {
+        let next_text = next.to_string();
+        if !text.contains(&next_text) {
+            let _ = write!(text, ": {next_text}");
+        }
+        cause = next.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("https://host/path?key=s3cret#x", "https://host/path")]
+    #[case("https://me:s3cret@host/path", "https://host/path")]
+    #[case("https://me:s3?cret@host", "https://…")]
+    #[case("me:s3cret@host", "host")]
+    #[case("nonsense", "nonsense")]
+    fn redacts_the_secret_parts_of_urls(#[case] url: &str, #[case] shown: &str) {
+        assert_eq!(redact_url(url), shown);
+    }
+
+    #[test]
+    fn refuses_an_authorization_header_beside_credentials() {
+        let headers = header_map([(&"Authorization".to_owned(), &"Bearer x".to_owned())]).expect("valid");
+        let options = ClientOptions { headers, ..ClientOptions::default() };
+        let url = parse_url("http://me:secret@host/").expect("a URL");
+        let error = client(&url, options).expect_err("two of one header").to_string();
+        assert_eq!(
+            error,
+            "the header 'authorization' cannot be sent: the URL holds a user and password, which would replace it"
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! One GET request.
+
+use reqwest::StatusCode;
+use reqwest::header::LOCATION;
+
+use crate::body::{BodyError, read_body};
+use crate::client::{ClientError, ClientOptions, client, error_chain, header_map, parse_url, redact_url};
+
+/// Why nothing was fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error("cannot reach {url}: {reason}")]
+    Unreachable { url: String, reason: String },
+    #[error("it answered HTTP {status}{}", leads_to(.location.as_deref()))]
+    Status { status: StatusCode, location: Option<String> },
+    #[error(transparent)]
+    Body(#[from] BodyError),
+}
+
+fn leads_to(location: Option<&str>) -> String {
+    location.map_or_else(String::new, |location| format!(", which leads to {location}"))
+}
+
+/// Fetches the body of a successful reply.
+pub async fn fetch(url: &str, headers: &[(String, String)], max_bytes: u64) -> Result<Vec<u8>, FetchError> {
+    let url = parse_url(url)?;
+    let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
+    let client = client(&url, ClientOptions { headers, ..ClientOptions::default() })?;
+    let response = client
+        .get(url.clone())
+        .send()
+        .await
+        .map_err(|error| FetchError::Unreachable { url: redact_url(url.as_str()), reason: error_chain(error) })?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(read_body(response, max_bytes).await?);
+    }
+    // The body is left out: an error page may be long, and hold anything.
+    let location = response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    Err(FetchError::Status { status, location })
+}

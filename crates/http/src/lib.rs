@@ -1,0 +1,17 @@
+//! The HTTP client that every part of karat shares: connections, retries, body limits and throttling.
+//!
+//! Knows HTTP and nothing of karat: what a reply means is decided by the caller. It is the only crate that depends on
+//! reqwest and rustls, and re-exports the types of reqwest that its callers need.
+
+mod body;
+mod client;
+mod fetch;
+mod retry;
+mod throttle;
+
+pub use body::{BodyError, read_body};
+pub use client::{ClientError, ClientOptions, client, error_chain, has_credentials, header_map, parse_url, redact_url};
+pub use fetch::{FetchError, fetch};
+pub use reqwest::{Client, Error, Method, RequestBuilder, Response, StatusCode, Url, header};
+pub use retry::{GiveUp, Retry, RetryClass, RetryPolicy};
+pub use throttle::{Call, Permit, Throttle};

@@ -1,0 +1,3 @@
+//! Requests to real servers on loopback.
+
+mod fetch;
