@@ -4,6 +4,7 @@
 //! Joins the capabilities, so that the command line, the server and workers share one implementation. Knows no argument
 //! parser, no terminal and no HTTP framework, and never prints.
 
+pub mod batch_writer;
 pub mod context;
 pub mod contradictions;
 mod error;
@@ -14,6 +15,7 @@ pub mod settings;
 pub mod stored_eval;
 pub mod trace_id;
 
+pub use batch_writer::BatchWriter;
 pub use context::Context;
 pub use error::{Error, ErrorKind};
 pub use event::EventSink;

@@ -1,0 +1,437 @@
+//! Writes many items in few transactions.
+//!
+//! The owner pushes items and waits for batches, both on its own task, so no item takes a lock:
+//!
+//! ```ignore
+//! let mut writer = BatchWriter::new(|batch: Arc<Vec<_>>| async move { store.put_executions(&batch).await });
+//! loop {
+//!     tokio::select! {
+//!         written = writer.next() => report(written),
+//!         item = items.recv(), if !writer.is_full() => match item {
+//!             Some(item) => writer.push(item),
+//!             None => break,
+//!         },
+//!     }
+//! }
+//! while let Some(written) = writer.flush().await {
+//!     report(written);
+//! }
+//! ```
+//!
+//! [`BatchWriter::drain`] is this loop for a channel; [`BatchWriter::poll`] is for code that never waits.
+
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use karat_core::port::StoreError;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How many items one batch has at most.
+pub const MAX_BATCH_ROWS: usize = 500;
+
+/// How long an item waits for others to be written with it.
+pub const MAX_BATCH_DELAY: Duration = Duration::from_millis(200);
+
+/// How long items of a failed batch are tried one by one while none of them is taken. Bad items fail at once; a store that
+/// takes this long takes nothing.
+const MAX_FAILING: Duration = Duration::from_secs(10);
+
+type Pending<'w, T> = Pin<Box<dyn Future<Output = T> + Send + 'w>>;
+type Write<'w, T, R, E> = dyn Fn(Arc<Vec<T>>) -> Pending<'w, Result<R, E>> + Send + Sync + 'w;
+
+/// Collects items and writes them in batches, one batch at a time, while others are collected.
+///
+/// A batch that fails is written again item by item, so that a bad item costs no other.
+pub struct BatchWriter<'w, T, R = (), E = StoreError> {
+    write: Arc<Write<'w, T, R, E>>,
+    max_rows: usize,
+    max_delay: Duration,
+    max_bytes: usize,
+    size: fn(&T) -> usize,
+    waiting: Vec<T>,
+    waiting_bytes: usize,
+    /// When the first of the waiting items has waited long enough.
+    due: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+    running: Option<Pending<'w, Written<T, R, E>>>,
+}
+
+/// The outcome of one batch. Every item that was pushed is in exactly one of these, in order.
+#[derive(Debug)]
+pub struct Written<T, R = (), E = StoreError> {
+    pub committed: Vec<T>,
+    /// Results of the write function: one for a whole batch, or one for each item that was committed by itself.
+    pub results: Vec<R>,
+    pub failed: Vec<(T, E)>,
+}
+
+impl<T, R, E> Written<T, R, E> {
+    /// Returns the committed items, or the first error where an item failed.
+    pub fn into_result(self) -> Result<Vec<T>, E> {
+        match self.failed.into_iter().next() {
+            Some((_, error)) => Err(error),
+            None => Ok(self.committed),
+        }
+    }
+}
+
+impl<'w, T, R, E> BatchWriter<'w, T, R, E>
+where
+    T: Clone + Send + Sync + 'w,
+    R: Send + 'w,
+    E: Clone + Send + 'w,
+{
+    /// Makes a writer of a function that writes a batch as a whole, or for which writing an item again changes nothing. Let
+    /// it spawn a task where the owner is too busy to drive the write.
+    pub fn new<F: Future<Output = Result<R, E>> + Send + 'w>(
+        write: impl Fn(Arc<Vec<T>>) -> F + Send + Sync + 'w,
+    ) -> Self {
+        Self {
+            write: Arc::new(move |batch| Box::pin(write(batch))),
+            max_rows: MAX_BATCH_ROWS,
+            max_delay: MAX_BATCH_DELAY,
+            max_bytes: usize::MAX,
+            size: |_| 0,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            due: Instant::now(),
+            timer: None,
+            running: None,
+        }
+    }
+
+    #[must_use]
+    pub fn max_rows(self, max_rows: usize) -> Self {
+        Self { max_rows: max_rows.max(1), ..self }
+    }
+
+    #[must_use]
+    pub fn max_delay(self, max_delay: Duration) -> Self {
+        Self { max_delay, ..self }
+    }
+
+    /// Also limits how much memory the waiting items take.
+    #[must_use]
+    pub fn max_bytes(self, max_bytes: usize, size: fn(&T) -> usize) -> Self {
+        Self { max_bytes, size, ..self }
+    }
+
+    /// Takes an item. Does not write; [`Self::next`], [`Self::poll`] and [`Self::flush`] do.
+    pub fn push(&mut self, item: T) {
+        if self.waiting.is_empty() {
+            self.due = Instant::now() + self.max_delay;
+        }
+        self.waiting_bytes += (self.size)(&item);
+        self.waiting.push(item);
+    }
+
+    /// Whether a whole batch waits: push more only after [`Self::next`], else memory grows as long as the store is slow.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= self.max_rows || self.waiting_bytes >= self.max_bytes
+    }
+
+    /// Waits for the next batch that is full or due to be written. Never returns while there is none, and can be dropped at
+    /// any time: a write that began goes on with the next call.
+    pub async fn next(&mut self) -> Written<T, R, E> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// Returns a batch that was written in the meantime, without waiting, and begins the next one where it is time.
+    pub fn poll(&mut self) -> Option<Written<T, R, E>> {
+        if self.running.is_none() && (self.is_full() || self.is_due()) {
+            self.begin();
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        match self.poll_running(&mut context) {
+            Poll::Ready(written) => written,
+            Poll::Pending => None,
+        }
+    }
+
+    /// Writes what is left without delay; to be called until it returns `None`.
+    pub async fn flush(&mut self) -> Option<Written<T, R, E>> {
+        if self.running.is_none() && !self.waiting.is_empty() {
+            self.begin();
+        }
+        poll_fn(|context| self.poll_running(context)).await
+    }
+
+    /// Writes what comes over a channel until it is closed or the receiver of the outcomes wants no more; then what is left.
+    pub async fn drain(
+        mut self,
+        mut items: Receiver<T>,
+        mut on_written: impl FnMut(Written<T, R, E>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut came = Vec::new();
+        loop {
+            let room = self.max_rows.saturating_sub(self.waiting.len());
+            tokio::select! {
+                written = self.next() => on_written(written)?,
+                count = items.recv_many(&mut came, room), if !self.is_full() => {
+                    if count == 0 {
+                        break;
+                    }
+                    came.drain(..).for_each(|item| self.push(item));
+                }
+            }
+        }
+        while let Some(written) = self.flush().await {
+            on_written(written)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Written<T, R, E>> {
+        if self.running.is_none() {
+            if self.waiting.is_empty() {
+                // The next push is on this task too, and this is called again after it.
+                return Poll::Pending;
+            }
+            if !self.is_full() && !self.is_due() {
+                ready!(self.poll_timer(context));
+            }
+            self.begin();
+        }
+        match ready!(self.poll_running(context)) {
+            Some(written) => Poll::Ready(written),
+            None => Poll::Pending,
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        !self.waiting.is_empty() && Instant::now() >= self.due
+    }
+
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let due = self.due;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if timer.deadline() != due {
+            timer.as_mut().reset(due);
+        }
+        timer.as_mut().poll(context)
+    }
+
+    fn poll_running(&mut self, context: &mut Context<'_>) -> Poll<Option<Written<T, R, E>>> {
+        let Some(running) = &mut self.running else { return Poll::Ready(None) };
+        let written = ready!(running.as_mut().poll(context));
+        self.running = None;
+        Poll::Ready(Some(written))
+    }
+
+    fn begin(&mut self) {
+        let rest = self.waiting.split_off(self.waiting.len().min(self.max_rows));
+        let batch = std::mem::replace(&mut self.waiting, rest);
+        // What is left has waited already.
+        self.waiting_bytes = self.waiting.iter().map(self.size).sum();
+        let write = Arc::clone(&self.write);
+        self.running = Some(Box::pin(write_batch(write, batch)));
+    }
+}
+
+async fn write_batch<T: Clone, R, E: Clone>(write: Arc<Write<'_, T, R, E>>, batch: Vec<T>) -> Written<T, R, E> {
+    let batch = Arc::new(batch);
+    let result = write(Arc::clone(&batch)).await;
+    let batch = Arc::unwrap_or_clone(batch);
+    match result {
+        Ok(result) => Written { committed: batch, results: vec![result], failed: Vec::new() },
+        Err(error) if batch.len() == 1 => {
+            let failed = batch.into_iter().map(|item| (item, error.clone())).collect();
+            Written { committed: Vec::new(), results: Vec::new(), failed }
+        }
+        Err(_) => write_each(&*write, batch).await,
+    }
+}
+
+async fn write_each<T: Clone, R, E: Clone>(write: &Write<'_, T, R, E>, batch: Vec<T>) -> Written<T, R, E> {
+    let mut written: Written<T, R, E> = Written { committed: Vec::new(), results: Vec::new(), failed: Vec::new() };
+    let mut last_success = Instant::now();
+    for item in batch {
+        if let Some((_, error)) = written.failed.last()
+            && last_success.elapsed() >= MAX_FAILING
+        {
+            let error = error.clone();
+            written.failed.push((item, error));
+            continue;
+        }
+        let single = Arc::new(vec![item]);
+        let result = write(Arc::clone(&single)).await;
+        let mut single = Arc::unwrap_or_clone(single).into_iter();
+        match result {
+            Ok(result) => {
+                last_success = Instant::now();
+                written.results.push(result);
+                written.committed.extend(single);
+            }
+            Err(error) => written.failed.extend(single.next().map(|item| (item, error))),
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::sync::mpsc;
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    /// A store of numbers that does not take 13.
+    #[derive(Default)]
+    struct Numbers {
+        batches: Mutex<Vec<Vec<u32>>>,
+    }
+
+    impl Numbers {
+        async fn put(&self, batch: &[u32]) -> Result<usize, String> {
+            sleep(Duration::from_millis(5)).await;
+            if batch.contains(&13) {
+                return Err("13 is not taken".to_owned());
+            }
+            self.batches.lock().unwrap().push(batch.to_vec());
+            Ok(batch.len())
+        }
+
+        fn writer(&self) -> BatchWriter<'_, u32, usize, String> {
+            BatchWriter::new(move |batch: Arc<Vec<u32>>| async move { self.put(&batch).await })
+        }
+
+        fn sizes(&self) -> Vec<usize> {
+            self.batches.lock().unwrap().iter().map(Vec::len).collect()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_a_full_batch_at_once() {
+        let (numbers, started) = (Numbers::default(), Instant::now());
+        let mut writer = numbers.writer().max_rows(3);
+        (1..=4).for_each(|number| writer.push(number));
+        assert!(writer.is_full());
+        let written = writer.next().await;
+        assert_eq!((written.committed, written.results), (vec![1, 2, 3], vec![3]));
+        assert!(started.elapsed() < MAX_BATCH_DELAY && !writer.is_full());
+        assert_eq!(writer.next().await.committed, [4]);
+        assert!(started.elapsed() >= MAX_BATCH_DELAY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_a_few_items_after_the_delay() {
+        let numbers = Numbers::default();
+        let mut writer = numbers.writer();
+        assert!(timeout(Duration::from_secs(60), writer.next()).await.is_err(), "there is nothing to write");
+        let started = Instant::now();
+        writer.push(1);
+        sleep(MAX_BATCH_DELAY / 2).await;
+        writer.push(2);
+        assert_eq!(writer.next().await.committed, [1, 2]);
+        assert!((MAX_BATCH_DELAY..MAX_BATCH_DELAY * 2).contains(&started.elapsed()), "{:?}", started.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn limits_a_batch_by_bytes() {
+        let (numbers, started) = (Numbers::default(), Instant::now());
+        let mut writer = numbers.writer().max_bytes(10, |number| *number as usize);
+        writer.push(4);
+        assert!(!writer.is_full());
+        writer.push(6);
+        assert!(writer.is_full());
+        assert_eq!(writer.next().await.committed, [4, 6]);
+        assert!(started.elapsed() < MAX_BATCH_DELAY && !writer.is_full());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bad_item_costs_no_other() {
+        let numbers = Numbers::default();
+        let mut writer = numbers.writer();
+        (11..=15).for_each(|number| writer.push(number));
+        let written = writer.next().await;
+        assert_eq!((&written.committed, &written.results), (&vec![11, 12, 14, 15], &vec![1; 4]));
+        assert_eq!(written.failed, [(13, "13 is not taken".to_owned())]);
+        assert!(written.into_result().is_err());
+        writer.push(13);
+        let written = writer.next().await;
+        assert_eq!((written.committed.len(), written.failed.len()), (0, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn gives_up_where_the_store_takes_nothing() {
+        let mut writer: BatchWriter<'_, u32, (), &str> = BatchWriter::new(|_| async {
+            sleep(Duration::from_secs(4)).await;
+            Err("the store is gone")
+        });
+        (0..500).for_each(|number| writer.push(number));
+        let started = Instant::now();
+        let written = writer.flush().await.expect("a batch");
+        assert_eq!((written.committed.len(), written.failed.len()), (0, 500));
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn flush_writes_what_is_left_and_a_write_that_nobody_waited_for() {
+        let numbers = Numbers::default();
+        let mut writer = numbers.writer().max_rows(2);
+        (1..=5).for_each(|number| writer.push(number));
+        // Dropped while the first batch is being written.
+        assert!(timeout(Duration::from_millis(1), writer.next()).await.is_err());
+        let mut committed = Vec::new();
+        while let Some(written) = writer.flush().await {
+            committed.extend(written.committed);
+        }
+        assert_eq!((committed, numbers.sizes()), (vec![1, 2, 3, 4, 5], vec![2, 2, 1]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn poll_never_waits() {
+        let numbers = Arc::new(Numbers::default());
+        let mut writer = BatchWriter::new(|batch: Arc<Vec<u32>>| {
+            let numbers = Arc::clone(&numbers);
+            async move { tokio::spawn(async move { numbers.put(&batch).await }).await.expect("no panic") }
+        });
+        assert!(writer.poll().is_none());
+        writer.push(1);
+        assert!(writer.poll().is_none() && numbers.sizes().is_empty());
+        sleep(MAX_BATCH_DELAY).await;
+        assert!(writer.poll().is_none(), "it is being written");
+        writer.push(2);
+        sleep(Duration::from_millis(6)).await;
+        assert_eq!(writer.poll().expect("written").committed, [1]);
+        assert_eq!(writer.flush().await.expect("written").committed, [2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn drain_loses_nothing() {
+        let numbers = Numbers::default();
+        let (sender, receiver) = mpsc::channel(64);
+        let send = async move {
+            for number in 0..20_000 {
+                sender.send(number).await.expect("somebody receives");
+            }
+        };
+        let (mut committed, mut failed) = (Vec::new(), Vec::new());
+        let drain = numbers.writer().drain(receiver, |written| {
+            committed.extend(written.committed);
+            failed.extend(written.failed);
+            ControlFlow::Continue(())
+        });
+        let (ended, ()) = tokio::join!(drain, send);
+        assert!(ended.is_continue());
+        let expected: Vec<u32> = (0..20_000).filter(|number| *number != 13).collect();
+        assert_eq!((committed, failed.len()), (expected, 1));
+        assert!(numbers.sizes().iter().all(|size| *size <= MAX_BATCH_ROWS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn drain_ends_when_nobody_wants_more() {
+        let numbers = Numbers::default();
+        let (sender, receiver) = mpsc::channel(4);
+        sender.send(1).await.expect("there is room");
+        let ended = numbers.writer().drain(receiver, |_| ControlFlow::Break(())).await;
+        assert!(ended.is_break() && sender.is_closed());
+    }
+}
