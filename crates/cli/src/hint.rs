@@ -8,6 +8,7 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::ListContradictions { eval } => format!("'karat contradictions {eval}' lists where they do"),
         Hint::AddEval { file: None } => "'karat eval add FILE' puts an eval function into the store".to_owned(),
         Hint::AddEval { file: Some(file) } => format!("'karat eval add {file}' puts it there"),
+        Hint::AddEvalVersion => "'karat eval add FILE' makes another one of other code".to_owned(),
         Hint::ListTraces => "'karat trace list' shows the traces; an id may be shortened to its beginning".to_owned(),
         Hint::ImportTraces => "'karat trace import FILE' puts traces there".to_owned(),
         Hint::CreateStore => {

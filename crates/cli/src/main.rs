@@ -76,7 +76,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Tools(args) => verb::tools::run(&args, environment, printer),
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
-        Verb::Eval(args) => verb::eval::run(args, environment, printer),
+        Verb::Eval(args) => verb::eval::run(args, &surface),
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),

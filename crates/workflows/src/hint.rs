@@ -12,6 +12,8 @@ pub enum Hint {
     AddEval {
         file: Option<String>,
     },
+    /// Put other code of an eval into the store.
+    AddEvalVersion,
     /// List the traces of the store.
     ListTraces,
     /// Put traces into the store.

@@ -4,6 +4,7 @@
 //! Joins the capabilities, so that the command line, the server and workers share one implementation. Knows no argument
 //! parser, no terminal and no HTTP framework, and never prints.
 
+pub mod agreement;
 pub mod batch_writer;
 pub mod context;
 pub mod contradictions;

@@ -23,7 +23,7 @@ pub fn named(mut evals: Vec<EvalSummary>, name: &str) -> Result<EvalSummary, Err
         return Ok(evals.swap_remove(place));
     }
     let names: Vec<&str> = evals.iter().map(|eval| eval.eval_id.as_str()).collect();
-    let error = Error::invalid(format!("there is no eval '{wanted}' in the store"));
+    let error = Error::not_found(format!("there is no eval '{wanted}' in the store"));
     Err(match nearest(&wanted, &names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
         None if names.is_empty() => error.hint(Hint::AddEval { file: None }),
@@ -49,7 +49,7 @@ pub fn version_among(versions: &[EvalVersion], wanted: Option<u64>) -> Result<Ev
         let name = versions.first().map(|version| version.eval_id.as_str()).unwrap_or_default();
         let newest = versions.last().map_or(0, |version| version.version);
         let error =
-            Error::invalid(format!("there is no version {} of {name} in the store", wanted.unwrap_or_default()));
+            Error::not_found(format!("there is no version {} of {name} in the store", wanted.unwrap_or_default()));
         error.hint(if newest == 1 { "there is version 1".to_owned() } else { format!("there are 1 to {newest}") })
     })
 }

@@ -23,11 +23,11 @@ use karat_core::exit::ExitStatus;
 pub(crate) use self::check::EvalCheckReport;
 pub(crate) use self::doctor::DoctorReport;
 use crate::args::{EvalAction, EvalArgs};
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::surface::Surface;
 
-pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let (environment, printer) = (surface.environment, surface.printer);
     match args.action {
         EvalAction::Run(args) if args.stored => stored::run(&args, environment, printer),
         EvalAction::Run(args) => run::run(&args, environment, printer),
@@ -37,8 +37,8 @@ pub(crate) fn run(args: EvalArgs, environment: &Environment, printer: &Printer) 
         EvalAction::History(args) => history::run(&args, environment, printer),
         EvalAction::New(args) => new::run(&args, environment, printer),
         EvalAction::Test(args) => test::run(&args, environment, printer),
-        EvalAction::Agreement(args) => agreement::run(&args, environment, printer),
-        EvalAction::Compare(args) => compare::run(&args, environment, printer),
+        EvalAction::Agreement(args) => agreement::run(&args, surface),
+        EvalAction::Compare(args) => compare::run(&args, surface),
         EvalAction::Refine(args) => refine::run(&args, environment, printer),
         EvalAction::Batch(args) => batch::run(&args, environment, printer),
         EvalAction::Doctor(args) => doctor::run(&args, environment, printer),
