@@ -23,9 +23,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::failure::Failure;
 use crate::store::open_store;
-use crate::trace_filter::RUN_SOURCE;
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::settings::Settings;
+use karat_workflows::trace_filter::RUN_SOURCE;
 
 /// How many tries are written at once, and how long one waits for others to be written with it.
 const MOST: usize = 500;

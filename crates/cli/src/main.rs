@@ -21,7 +21,6 @@ mod selection;
 mod store;
 mod surface;
 mod trace_files;
-mod trace_filter;
 mod traces;
 mod verb;
 
@@ -80,7 +79,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
-        Verb::Trace(args) => verb::trace::run(args, environment, printer),
+        Verb::Trace(args) => verb::trace::run(args, &surface),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),

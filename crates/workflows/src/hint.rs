@@ -18,6 +18,8 @@ pub enum Hint {
     ListTraces,
     /// Put traces into the store.
     ImportTraces,
+    /// Put traces into the store from files, or while agents run.
+    ImportOrReceiveTraces,
     /// Create the store by using it, or name another.
     CreateStore,
 }

@@ -14,7 +14,9 @@ mod hint;
 mod notice;
 pub mod settings;
 pub mod stored_eval;
+pub mod trace_filter;
 pub mod trace_id;
+pub mod traces;
 
 pub use batch_writer::BatchWriter;
 pub use context::Context;

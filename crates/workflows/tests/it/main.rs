@@ -5,3 +5,4 @@
 mod agreement;
 mod project;
 mod store_content;
+mod traces;
