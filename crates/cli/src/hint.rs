@@ -17,6 +17,8 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::ListTraces => "'karat trace list' shows the traces; an id may be shortened to its beginning".to_owned(),
         Hint::ImportTraces => "'karat trace import FILE' puts traces there".to_owned(),
         Hint::RunWithoutStore => "--no-store runs without keeping anything there".to_owned(),
+        Hint::AddEvalVersion => "'karat eval add FILE' makes another one of other code".to_owned(),
+        Hint::ImportOrReceiveTraces => "karat trace import FILE, or karat trace receive".to_owned(),
         Hint::CreateStore => {
             "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another"
                 .to_owned()

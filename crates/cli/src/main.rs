@@ -16,7 +16,6 @@ mod resolve;
 mod store;
 mod surface;
 mod trace_files;
-mod trace_filter;
 mod verb;
 
 use std::process::ExitCode;
@@ -74,7 +73,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<Ex
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
-        Verb::Trace(args) => verb::trace::run(args, environment, printer),
+        Verb::Trace(args) => verb::trace::run(args, &surface),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
         Verb::Init(args) => verb::init::run(&args, environment, printer),
         Verb::Schema(args) => verb::schema::run(&args, printer),

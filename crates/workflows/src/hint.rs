@@ -31,12 +31,16 @@ pub enum Hint {
         program: &'static str,
         file: String,
     },
+    /// Put other code of an eval into the store.
+    AddEvalVersion,
     /// List the traces of the store.
     ListTraces,
     /// Put traces into the store.
     ImportTraces,
     /// Run without a store.
     RunWithoutStore,
+    /// Put traces into the store from files, or while agents run.
+    ImportOrReceiveTraces,
     /// Create the store by using it, or name another.
     CreateStore,
 }

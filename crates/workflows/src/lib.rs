@@ -4,6 +4,7 @@
 //! Joins the capabilities, so that the command line, the server and workers share one implementation. Knows no argument
 //! parser, no terminal and no HTTP framework, and never prints.
 
+pub mod agreement;
 pub mod batch_writer;
 pub mod check_functions;
 pub mod context;
@@ -21,8 +22,11 @@ pub mod run_suites;
 pub mod settings;
 pub mod stored_eval;
 pub mod test_evals;
+pub mod trace_filter;
 pub mod trace_id;
+pub mod traces;
 
+pub use batch_writer::BatchWriter;
 pub use context::Context;
 pub use error::{Error, ErrorKind};
 pub use event::EventSink;

@@ -1,7 +1,12 @@
 //! Which stored traces are meant, for every verb that takes some of them.
 
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use karat_core::feedback::Rating;
+use karat_core::stored::TraceFilter;
+use karat_workflows::trace_filter::TraceFilterRequest;
+
+use crate::failure::Failure;
 
 /// Which traces of the store; what is given narrows each other.
 #[derive(Debug, Clone, Default, Args)]
@@ -46,6 +51,31 @@ pub(crate) struct TraceFilterArgs {
     pub(crate) search: Option<String>,
 }
 
+impl TraceFilterArgs {
+    /// Returns the filter that the flags give, without ids and without a limit.
+    pub(crate) fn filter(&self, now: Timestamp) -> Result<TraceFilter, Failure> {
+        let either = |yes: bool, no: bool| (yes || no).then_some(yes);
+        let request = TraceFilterRequest {
+            since: self.since.clone(),
+            until: self.until.clone(),
+            sources: self.source.clone(),
+            tools: self.tool.clone(),
+            model: self.model.clone(),
+            session: self.session.clone(),
+            errors: either(self.errors, self.no_errors),
+            rating: self.rating.map(Into::into),
+            rated: either(self.rated, self.unrated),
+            text: self.search.clone(),
+        };
+        Ok(request.resolve(now)?)
+    }
+
+    /// Whether any trace is left out.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.filter(Timestamp::UNIX_EPOCH).map_or(true, |filter| filter != TraceFilter::default())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RatingName {
     Positive,
@@ -60,5 +90,18 @@ impl From<RatingName> for Rating {
             RatingName::Negative => Rating::Negative,
             RatingName::Neutral => Rating::Neutral,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_narrow_the_filter() {
+        let args = TraceFilterArgs { no_errors: true, unrated: true, ..TraceFilterArgs::default() };
+        let filter = args.filter(Timestamp::UNIX_EPOCH).expect("a filter");
+        assert_eq!((filter.errors, filter.rated), (Some(false), Some(false)));
+        assert!(args.is_narrow() && !TraceFilterArgs::default().is_narrow());
     }
 }

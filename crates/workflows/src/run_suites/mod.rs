@@ -20,8 +20,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::plan::{Prepared, load, prepare};
+pub use self::recorder::NotStored;
 use self::recorder::{EventSender, Recorded, RunRecorder};
-pub use self::recorder::{NotStored, RUN_SOURCE};
 pub use self::selection::SelectionRequest;
 use crate::context::Context;
 use crate::context::recordings::{RecordingSummary, Recordings};

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,9 +22,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use crate::batch_writer::{BatchWriter, Written};
 use crate::error::Error;
-
-/// The source of traces that a run stores.
-pub const RUN_SOURCE: &str = "run";
+use crate::trace_filter::RUN_SOURCE;
 
 /// How long a finished case waits for others to be stored with it: it is shown after that.
 const MAX_DELAY: Duration = Duration::from_millis(50);
@@ -192,22 +191,29 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
     BatchWriter::new(write).max_delay(MAX_DELAY)
 }
 
-/// Stores cases with their traces. A case by itself is stored without a trace that the store does not take.
+/// Stores cases with their traces. Of a case by itself, each try is stored without a trace that the store does not take.
 async fn put_cases(
     store: &Store,
     record: &RunRecord,
     batch: &[FinishedCase],
     now: Timestamp,
 ) -> Result<Vec<NotStored>, StoreError> {
-    let (mut cases, traces) = record.stored(batch);
-    let Err(error) = store.put_cases(&cases, &traces, now).await else { return Ok(Vec::new()) };
-    if batch.len() > 1 {
-        return Err(error);
+    let (tries, traces) = record.stored(batch);
+    match store.put_cases(&tries, &traces, now).await {
+        Ok(()) => return Ok(Vec::new()),
+        Err(error) if batch.len() > 1 => return Err(error),
+        Err(_) => {}
     }
-    cases.iter_mut().for_each(|case| case.trace_id = None);
-    store.put_cases(&cases, &[], now).await.map_err(|_| error.clone())?;
-    let not_stored = |case: StoredCase| NotStored { case_id: case.case_id, reason: error.message.clone() };
-    Ok(cases.into_iter().map(not_stored).collect())
+    let mut not_stored = Vec::new();
+    for mut one in tries {
+        let trace = traces.iter().find(|trace| Some(&trace.head.trace_id) == one.trace_id.as_ref());
+        let put = store.put_cases(slice::from_ref(&one), trace.map_or(&[], slice::from_ref), now).await;
+        let Err(error) = put else { continue };
+        one.trace_id = None;
+        store.put_cases(slice::from_ref(&one), &[], now).await.map_err(|_| error.clone())?;
+        not_stored.push(NotStored { case_id: one.case_id, reason: error.message });
+    }
+    Ok(not_stored)
 }
 
 /// What is known of the run beside its results.

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod agreement;
 mod check_functions;
 mod doctor;
 mod evals;
 mod functions;
 mod project;
+mod store_content;
 mod test_evals;
+mod traces;

@@ -16,9 +16,9 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::store::{open_store_to_read, with_store};
-use crate::trace_filter::flag_moment;
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::settings::Settings;
+use karat_workflows::trace_filter::parse_time;
 
 /// How many things about traces are told one by one.
 const MOST_TOLD: usize = 5;
@@ -67,7 +67,7 @@ impl ReadTraces {
         let now = SystemClock.now();
         let filter = TraceFilter {
             sources: Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
-            since: args.since.as_deref().map(|since| flag_moment("since", since, now)).transpose()?,
+            since: args.since.as_deref().map(|since| parse_time("--since", since, now)).transpose()?,
             rating: args.rating.map(Into::into),
             ..TraceFilter::default()
         };

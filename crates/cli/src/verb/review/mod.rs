@@ -20,9 +20,9 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::resolve::resolve_settings;
 use crate::store::{keep_store, open_store_to_read};
-use crate::trace_filter::nothing_meant;
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::stored_eval::find_eval;
+use karat_workflows::trace_filter::nothing_fits;
 
 pub(crate) fn run(args: &ReviewArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
     if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
@@ -96,7 +96,7 @@ async fn nothing_to_review(
     let meant = store.count_traces(filter).await?;
     Ok(match (all, meant, &args.eval) {
         (0, _, _) => Failure::nothing_selected("there are no traces in the store").hint("'karat trace import FILE'"),
-        (_, 0, _) => nothing_meant(filter, store).await?,
+        (_, 0, _) => nothing_fits(filter, store).await?.into(),
         (_, _, Some(eval)) => {
             Failure::nothing_selected(format!("{author} has rated every trace that {eval} has judged"))
                 .hint(format!("'karat eval run {eval} --stored' judges what is missing"))

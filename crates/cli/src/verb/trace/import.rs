@@ -7,10 +7,9 @@ mod server;
 
 use karat_core::exit::ExitStatus;
 use karat_core::stored::{ImportReport, RefusalKind, RefusedPiece};
-use karat_json::nearest;
 use karat_report::{counted, import_text, wrap};
 use karat_store::{Location, Store};
-use karat_traces::{Kind, LOOKED_FOR, Piece};
+use karat_traces::{LOOKED_FOR, Piece};
 
 use super::progress::ImportProgress;
 use crate::args::{OutputFormat, TraceImportArgs};
@@ -23,12 +22,13 @@ use crate::resolve::resolve_settings;
 use crate::store::open_store;
 use crate::trace_files::{TraceFile, TraceFiles};
 use karat_workflows::context::clock::SystemClock;
+use karat_workflows::trace_filter::source_kind;
 
 /// How many files without traces are named.
 const MOST_NAMED: usize = 5;
 
 pub(crate) fn run(args: &TraceImportArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
-    let kind = args.from.as_deref().map(named_kind).transpose()?;
+    let kind = args.from.as_deref().map(source_kind).transpose()?;
     let settings = resolve_settings(&args.store.config_args(), &[], environment, printer)?;
     let server = args.url.as_ref().map(|url| server::Server::new(url, kind, args, &settings, printer)).transpose()?;
     let files = TraceFiles::find(&args.paths, &environment.process.current_dir)?;
@@ -159,17 +159,6 @@ fn nothing(passed_over: &[String]) -> Failure {
              them read whatever their names are"
         )),
     }
-}
-
-fn named_kind(name: &str) -> Result<Kind, Failure> {
-    Kind::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        let failure = Failure::invalid(format!("there is no kind of source called '{name}'"));
-        match nearest(name, &names) {
-            Some(near) => failure.hint(format!("did you mean '{near}'?")),
-            None => failure.hint(format!("one of: {}", names.join(", "))),
-        }
-    })
 }
 
 fn refused(file: &str, place: Option<String>, message: String, kind: RefusalKind) -> RefusedPiece {

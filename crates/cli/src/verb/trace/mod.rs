@@ -9,15 +9,15 @@ mod show;
 use karat_core::exit::ExitStatus;
 
 use crate::args::{TraceAction, TraceArgs};
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::surface::Surface;
 
-pub(crate) fn run(args: TraceArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: TraceArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let (environment, printer) = (surface.environment, surface.printer);
     match args.action {
         TraceAction::Import(args) => import::run(&args, environment, printer),
-        TraceAction::List(args) => list::run(&args, environment, printer),
+        TraceAction::List(args) => list::run(&args, surface),
         TraceAction::Receive(args) => receive::run(&args, environment, printer),
-        TraceAction::Show(args) => show::run(&args, environment, printer),
+        TraceAction::Show(args) => show::run(&args, surface),
     }
 }

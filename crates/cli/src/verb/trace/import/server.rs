@@ -11,9 +11,9 @@ use crate::args::TraceImportArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::trace_filter::flag_moment;
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::settings::Settings;
+use karat_workflows::trace_filter::parse_time;
 
 const PUBLIC_KEY: &str = "LANGFUSE_PUBLIC_KEY";
 const SECRET_KEY: &str = "LANGFUSE_SECRET_KEY";
@@ -48,7 +48,7 @@ impl Server {
         let redactor = &settings.redactor;
         redactor.add(&keys.public);
         redactor.add(&keys.secret);
-        let since = args.since.as_deref().map(|text| flag_moment("since", text, SystemClock.now())).transpose()?;
+        let since = args.since.as_deref().map(|text| parse_time("--since", text, SystemClock.now())).transpose()?;
         let cursor = (!args.dry_run).then(|| Cursor::open(url, &keys.public, settings));
         let api = LangfuseApi::new(url, keys).map_err(|error| Failure::invalid(error.to_string()))?;
         Ok(Self { url: url.to_owned(), api, since, cursor })

@@ -1,0 +1,133 @@
+//! How far verdicts agree with what people say: for evals as they are, and between two versions of one.
+
+use karat_core::agreement::{
+    AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement, VersionComparison,
+};
+use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore};
+use karat_core::stored::{EvalSummary, EvalVersion};
+use karat_store::Store;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::hint::Hint;
+use crate::stored_eval::{find_eval, version_among, versions_of};
+
+#[derive(Debug, Clone)]
+pub struct MeasureRequest {
+    /// One eval, by its name with or without `eval_`; else all.
+    pub eval: Option<String>,
+    /// The newest where none is given.
+    pub version: Option<u64>,
+}
+
+/// Measures by the thresholds of the settings.
+pub async fn measure(request: MeasureRequest, context: &Context<'_>) -> Result<AgreementReport, Error> {
+    let thresholds = context.settings.agreement;
+    context
+        .read_store(async |store| {
+            let evals = match &request.eval {
+                Some(name) => vec![find_eval(store, name).await?],
+                None => store.evals().await?,
+            };
+            if evals.is_empty() {
+                let error = Error::nothing_selected("there are no evals in the store");
+                return Err(error.hint(Hint::AddEval { file: None }));
+            }
+            let mut measured = Vec::with_capacity(evals.len());
+            for eval in evals {
+                measured.extend(measure_eval(store, &eval, request.version, &thresholds).await?);
+            }
+            let patterns = store.rating_patterns().await?;
+            Ok(AgreementReport::new(measured, RaterAgreement::of(&patterns), thresholds))
+        })
+        .await
+}
+
+async fn measure_eval(
+    store: &Store,
+    eval: &EvalSummary,
+    version: Option<u64>,
+    thresholds: &Thresholds,
+) -> Result<Option<EvalAgreement>, Error> {
+    let versions = versions_of(store, eval).await?;
+    let shown = version_among(&versions, version)?.version;
+    let mut lines = Vec::with_capacity(versions.len());
+    for version in &versions {
+        let counts = store.agreement(&eval.eval_id, version.version).await?;
+        lines.push(VersionAgreement::new(version.version, version.created_at, counts));
+    }
+    let days = store.agreement_by_day(&eval.eval_id, shown).await?;
+    Ok(EvalAgreement::new(&eval.eval_id, shown, lines, Trend::of(&days), thresholds))
+}
+
+#[derive(Debug, Clone)]
+pub struct CompareRequest {
+    /// The eval's name with or without `eval_`.
+    pub eval: String,
+    /// Two versions; one to compare with the newest; none for the newest two.
+    pub versions: Vec<u64>,
+}
+
+pub async fn compare(request: CompareRequest, context: &Context<'_>) -> Result<VersionComparison, Error> {
+    context
+        .read_store(async |store| {
+            let eval = find_eval(store, &request.eval).await?;
+            let versions = versions_of(store, &eval).await?;
+            let (before, now) = versions_to_compare(&request.versions, &versions)?;
+            let pairs = store.verdict_pairs(&eval.eval_id, before, now).await?;
+            Ok(VersionComparison::of(&eval.eval_id, before, now, pairs))
+        })
+        .await
+}
+
+fn versions_to_compare(wanted: &[u64], versions: &[EvalVersion]) -> Result<(u64, u64), Error> {
+    for wanted in wanted {
+        version_among(versions, Some(*wanted))?;
+    }
+    let newest = version_among(versions, None)?;
+    let (before, now) = match (wanted, versions) {
+        ([before, now], _) => (*before, *now),
+        ([one], _) => (*one, newest.version),
+        ([], [.., second, newest]) => (second.version, newest.version),
+        ([], _) => {
+            return Err(Error::invalid(format!("{} has one version only", newest.eval_id)).hint(Hint::AddEvalVersion));
+        }
+        _ => return Err(Error::invalid("two versions are compared, not three")),
+    };
+    if before == now {
+        return Err(Error::invalid(format!("version {before} is compared with itself")));
+    }
+    Ok((before, now))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(&[], 3, Ok((2, 3)))]
+    #[case(&[1], 3, Ok((1, 3)))]
+    #[case(&[3, 1], 3, Ok((3, 1)))]
+    #[case(&[3], 3, Err("version 3 is compared with itself"))]
+    #[case(&[], 1, Err("eval_tone has one version only"))]
+    #[case(&[1, 4], 3, Err("there is no version 4 of eval_tone in the store"))]
+    #[case(&[1, 2, 3], 3, Err("two versions are compared, not three"))]
+    fn chooses_two_versions(#[case] wanted: &[u64], #[case] newest: u64, #[case] expected: Result<(u64, u64), &str>) {
+        let versions: Vec<EvalVersion> = (1..=newest)
+            .map(|version| EvalVersion {
+                eval_id: "eval_tone".to_owned(),
+                version,
+                code: String::new(),
+                code_hash: String::new(),
+                guest_hash: String::new(),
+                note: None,
+                created_at: Timestamp::UNIX_EPOCH,
+            })
+            .collect();
+        let found = versions_to_compare(wanted, &versions);
+        assert_eq!(found.as_ref().map_err(|error| error.message.as_str()), expected.as_ref().map_err(|text| *text));
+    }
+}

@@ -1,0 +1,61 @@
+//! Agreement of verdicts with people.
+
+use karat_core::agreement::Direction;
+use karat_core::feedback::Rating;
+use karat_workflows::agreement::{CompareRequest, MeasureRequest, compare, measure};
+use karat_workflows::{ErrorKind, Hint};
+
+use crate::project::TestProject;
+use crate::store_content::StoreContent;
+
+/// Ten good traces, of which the first version passes two and the second nine.
+async fn judged(project: &TestProject) {
+    let content = StoreContent::open(&project.context()).await;
+    let (first, second) = (content.version("eval_tone", "one").await, content.version("eval_tone", "two").await);
+    for number in 0..10 {
+        let id = format!("t-{number}");
+        content.trace(&id, "Hello").await;
+        content.verdict("eval_tone", first, &id, number < 2).await;
+        content.verdict("eval_tone", second, &id, number < 9).await;
+        content.rating("ada", &id, Rating::Positive).await;
+    }
+    content.close().await;
+}
+
+#[tokio::test]
+async fn measures_the_newest_version_or_another() {
+    let project = TestProject::new();
+    judged(&project).await;
+    for (version, contradictions) in [(None, 1), (Some(1), 8)] {
+        let request = MeasureRequest { eval: Some("tone".to_owned()), version };
+        let report = measure(request, &project.context()).await.unwrap();
+        let [eval] = report.evals.as_slice() else { panic!("{:?}", report.evals) };
+        assert_eq!((eval.compared, eval.counts.contradictions()), (10, contradictions), "{version:?}");
+        assert_eq!(eval.newest_version, 2);
+    }
+    assert_eq!(project.notices(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn compares_two_versions() {
+    let project = TestProject::new();
+    judged(&project).await;
+    let request = |versions: &[u64]| CompareRequest { eval: "eval_tone".to_owned(), versions: versions.to_vec() };
+    let comparison = compare(request(&[]), &project.context()).await.unwrap();
+    assert_eq!((comparison.common_traces, comparison.direction), (10, Direction::Better));
+    let comparison = compare(request(&[2, 1]), &project.context()).await.unwrap();
+    assert_eq!(comparison.direction, Direction::Worse);
+    let error = compare(request(&[1, 7]), &project.context()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound, "{error}");
+}
+
+#[tokio::test]
+async fn says_what_is_missing() {
+    let project = TestProject::new();
+    let all = || MeasureRequest { eval: None, version: None };
+    let error = measure(all(), &project.context()).await.unwrap_err();
+    assert_eq!((error.kind, error.hints), (ErrorKind::NothingSelected, vec![Hint::CreateStore]));
+    StoreContent::open(&project.context()).await.close().await;
+    let error = measure(all(), &project.context()).await.unwrap_err();
+    assert_eq!((error.kind, error.hints), (ErrorKind::NothingSelected, vec![Hint::AddEval { file: None }]));
+}

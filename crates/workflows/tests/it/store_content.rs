@@ -1,0 +1,90 @@
+//! Traces, verdicts and ratings in the store of a test project.
+
+use jiff::Timestamp;
+use karat_core::feedback::{Feedback, Rating};
+use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
+use karat_core::stored::{AddedVersion, Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
+use karat_store::Store;
+use karat_workflows::Context;
+use serde_json::json;
+
+/// Puts things into the store of a context.
+pub(crate) struct StoreContent(Store);
+
+impl StoreContent {
+    pub(crate) async fn open(context: &Context<'_>) -> Self {
+        Self(context.open_store().await.unwrap())
+    }
+
+    pub(crate) async fn close(self) {
+        self.0.close().await;
+    }
+
+    pub(crate) async fn trace(&self, id: &str, message: &str) {
+        let document = json!({
+            "trace_id": id,
+            "started_at": "2026-01-01T09:00:00Z",
+            "steps": [{ "input": { "message": message }, "output": { "response": "Done." }, "tool_calls": [] }],
+        });
+        let text = document.to_string();
+        let trace = NewTrace {
+            head: TraceHead::of(id, &document, &text),
+            source: "karat".to_owned(),
+            raw: text.clone().into_bytes(),
+            document: text,
+            expected: Expected::Anything,
+        };
+        self.0.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap();
+    }
+
+    /// Adds a version of an eval, and returns its number.
+    pub(crate) async fn version(&self, eval_id: &str, code: &str) -> u64 {
+        let version = NewVersion {
+            eval_id: eval_id.to_owned(),
+            code: code.to_owned(),
+            code_hash: code.to_owned(),
+            guest_hash: "guest".to_owned(),
+            note: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            after: None,
+        };
+        match self.0.add_version(&version).await.unwrap() {
+            AddedVersion::Added(number) => number,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn verdict(&self, eval_id: &str, version: u64, trace_id: &str, passed: bool) {
+        let trace = self.0.trace(trace_id).await.unwrap().expect("a trace");
+        let execution = StoredExecution {
+            id: format!("{eval_id}/{version}/{trace_id}"),
+            eval_id: eval_id.to_owned(),
+            eval_version: version,
+            trace_id: trace_id.to_owned(),
+            trace_hash: trace.head.hash,
+            result: Some(passed),
+            reason: Some("because".to_owned()),
+            execution_time_ms: 1,
+            error: None,
+            error_kind: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            code_hash: "code".to_owned(),
+            guest_hash: None,
+            executed_at: Timestamp::UNIX_EPOCH,
+        };
+        self.0.put_executions(&[execution]).await.unwrap();
+    }
+
+    pub(crate) async fn rating(&self, author: &str, trace_id: &str, rating: Rating) {
+        let feedback = Feedback {
+            trace_id: trace_id.to_owned(),
+            author: author.to_owned(),
+            rating: Some(rating),
+            note: None,
+            source: "cli".to_owned(),
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+        self.0.add_feedback(&[feedback]).await.unwrap();
+    }
+}

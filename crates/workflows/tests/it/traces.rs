@@ -1,0 +1,59 @@
+//! Listing and showing stored traces.
+
+use karat_core::feedback::Rating;
+use karat_workflows::trace_filter::TraceFilterRequest;
+use karat_workflows::traces::{ListRequest, list, raw, show};
+use karat_workflows::{ErrorKind, Hint};
+
+use crate::project::TestProject;
+use crate::store_content::StoreContent;
+
+fn request(filter: TraceFilterRequest) -> ListRequest {
+    let now = "2026-01-02T03:04:05Z".parse().expect("a time");
+    ListRequest { filter: filter.resolve(now).expect("a filter"), limit: None, short_ids: true }
+}
+
+#[tokio::test]
+async fn lists_with_filter_limit_and_short_ids() {
+    let project = TestProject::new();
+    let content = StoreContent::open(&project.context()).await;
+    for id in ["conversation-1", "conversation-2", "other"] {
+        content.trace(id, "Hello").await;
+    }
+    content.close().await;
+    let all = ListRequest { limit: Some(2), ..request(TraceFilterRequest::default()) };
+    let listed = list(all, &project.context()).await.unwrap();
+    assert_eq!((listed.list.total, listed.list.traces.len(), listed.short_ids.len()), (3, 2, 2));
+    assert!(listed.nothing.is_none() && listed.short_ids.iter().all(|id| id.len() >= 5));
+    let old = TraceFilterRequest { until: Some("7d".to_owned()), ..TraceFilterRequest::default() };
+    let listed = list(request(old), &project.context()).await.unwrap();
+    assert_eq!((listed.list.total, listed.nothing.map(|error| error.kind)), (0, Some(ErrorKind::NothingSelected)));
+}
+
+#[tokio::test]
+async fn an_empty_store_and_no_store_are_told_apart() {
+    let project = TestProject::new();
+    let all = || request(TraceFilterRequest::default());
+    let error = list(all(), &project.context()).await.unwrap_err();
+    assert_eq!(error.hints, [Hint::CreateStore]);
+    StoreContent::open(&project.context()).await.close().await;
+    let nothing = list(all(), &project.context()).await.unwrap().nothing.expect("an error");
+    assert_eq!((nothing.kind, nothing.hints), (ErrorKind::NothingSelected, vec![Hint::ImportOrReceiveTraces]));
+}
+
+#[tokio::test]
+async fn shows_a_trace_with_verdicts_and_ratings() {
+    let project = TestProject::new();
+    let content = StoreContent::open(&project.context()).await;
+    content.trace("conversation-1", "Hello").await;
+    let version = content.version("eval_tone", "code").await;
+    content.verdict("eval_tone", version, "conversation-1", true).await;
+    content.rating("ada", "conversation-1", Rating::Positive).await;
+    content.close().await;
+    let context = project.context();
+    let shown = show("conv", &context).await.unwrap();
+    assert_eq!((shown.executions.len(), shown.feedback.len()), (1, 1));
+    assert_eq!(raw("conv", &context).await.unwrap(), shown.document.get().as_bytes());
+    let error = show("unknown", &context).await.unwrap_err();
+    assert_eq!((error.kind, error.hints), (ErrorKind::NotFound, vec![Hint::ListTraces]));
+}
