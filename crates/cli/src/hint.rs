@@ -10,6 +10,10 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::AddEval { file: Some(file) } => format!("'karat eval add {file}' puts it there"),
         Hint::NewEval => "'karat eval new NAME' writes a first one".to_owned(),
         Hint::TestEval { file } => format!("karat eval test {file} judges these cases"),
+        Hint::NameOrMakeOverlapMap => {
+            "name one with --overlap-map-path, or make one with 'karat overlap add'".to_owned()
+        }
+        Hint::WriteToolLock => "'karat tools lock' writes it, to be committed with the eval files".to_owned(),
         Hint::ListTraces => "'karat trace list' shows the traces; an id may be shortened to its beginning".to_owned(),
         Hint::ImportTraces => "'karat trace import FILE' puts traces there".to_owned(),
         Hint::CreateStore => {

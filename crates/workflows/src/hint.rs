@@ -18,6 +18,10 @@ pub enum Hint {
     TestEval {
         file: String,
     },
+    /// Name the overlap map, or make one.
+    NameOrMakeOverlapMap,
+    /// Write the tool lock.
+    WriteToolLock,
     /// List the traces of the store.
     ListTraces,
     /// Put traces into the store.

@@ -5,8 +5,10 @@
 //! parser, no terminal and no HTTP framework, and never prints.
 
 pub mod check_functions;
+mod confusion;
 pub mod context;
 pub mod contradictions;
+pub mod coverage;
 pub mod doctor;
 mod error;
 pub mod evals;
@@ -14,9 +16,11 @@ mod event;
 pub mod functions;
 mod hint;
 mod notice;
+pub mod overlaps;
 pub mod settings;
 pub mod stored_eval;
 pub mod test_evals;
+pub mod tools;
 pub mod trace_id;
 
 pub use context::Context;

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod check_functions;
+mod coverage;
 mod doctor;
 mod evals;
 mod functions;
+mod overlaps;
 mod project;
 mod test_evals;
+mod tools;
