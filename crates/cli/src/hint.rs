@@ -14,6 +14,10 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::FilterTraces => "'karat trace list' takes the same flags".to_owned(),
         Hint::JudgeArrow { file } => format!("karat eval batch … <{file}, which reads Arrow and writes it"),
         Hint::ConvertTraces { program, file } => format!("{program} {file} | karat eval run … --traces -"),
+        Hint::NameOrMakeOverlapMap => {
+            "name one with --overlap-map-path, or make one with 'karat overlap add'".to_owned()
+        }
+        Hint::WriteToolLock => "'karat tools lock' writes it, to be committed with the eval files".to_owned(),
         Hint::ListTraces => "'karat trace list' shows the traces; an id may be shortened to its beginning".to_owned(),
         Hint::ImportTraces => "'karat trace import FILE' puts traces there".to_owned(),
         Hint::RunWithoutStore => "--no-store runs without keeping anything there".to_owned(),

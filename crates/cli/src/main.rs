@@ -2,7 +2,6 @@
 
 mod args;
 mod ask;
-mod confusion;
 mod diagnostic;
 mod environment;
 mod failure;
@@ -64,10 +63,10 @@ fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<Ex
     match cli.verb {
         Verb::Run(args) => verb::run::run(&args, &surface),
         Verb::Check(args) => verb::check::run(&args, environment, printer),
-        Verb::Coverage(args) => verb::coverage::run(&args, environment, printer),
+        Verb::Coverage(args) => verb::coverage::run(&args, &surface),
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
-        Verb::Tools(args) => verb::tools::run(&args, environment, printer),
-        Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
+        Verb::Tools(args) => verb::tools::run(&args, &surface),
+        Verb::Overlap(args) => verb::overlap::run(args, &surface),
         Verb::Regress(args) => verb::regress::run(args, environment, printer),
         Verb::Eval(args) => verb::eval::run(args, &surface),
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),

@@ -33,6 +33,10 @@ pub enum Hint {
     },
     /// Put other code of an eval into the store.
     AddEvalVersion,
+    /// Name the overlap map, or make one.
+    NameOrMakeOverlapMap,
+    /// Write the tool lock.
+    WriteToolLock,
     /// List the traces of the store.
     ListTraces,
     /// Put traces into the store.

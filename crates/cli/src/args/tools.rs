@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use karat_registry::ScriptLanguage;
+use karat_workflows::tools::ScriptLanguage;
 
 use super::{ConfigArgs, OutputFormat};
 

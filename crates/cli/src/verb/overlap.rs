@@ -6,29 +6,28 @@ mod suggest;
 
 use karat_core::exit::ExitStatus;
 
-pub(crate) use self::list::ListReport;
 pub(crate) use self::suggest::SuggestionReport;
 use crate::args::{OverlapAction, OverlapArgs};
-use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::surface::Surface;
 
-pub(crate) fn run(args: OverlapArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: OverlapArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     match args.action {
-        None => list::run(&args.list, environment, printer),
-        Some(OverlapAction::List(args)) => list::run(&args, environment, printer),
-        Some(OverlapAction::Suggest(args)) => suggest::run(&args, environment, printer),
-        Some(OverlapAction::Add(args)) => edit::add(&args, environment, printer),
-        Some(OverlapAction::Remove(args)) => edit::remove(&args, environment, printer),
+        None => list::run(&args.list, surface),
+        Some(OverlapAction::List(args)) => list::run(&args, surface),
+        Some(OverlapAction::Suggest(args)) => suggest::run(&args, surface),
+        Some(OverlapAction::Add(args)) => edit::add(args, surface),
+        Some(OverlapAction::Remove(args)) => edit::remove(args, surface),
     }
 }
 
 /// How long a name is shown; programs are given all of it.
-const LONGEST_NAME: usize = 60;
+const MAX_NAME_COLUMNS: usize = 60;
 
 /// Returns a name as people are shown it.
 fn clipped(name: &str, printer: &Printer) -> String {
-    karat_report::cut_middle(&karat_report::printable(name), LONGEST_NAME, printer.symbols.ellipsis).into_owned()
+    karat_report::cut_middle(&karat_report::printable(name), MAX_NAME_COLUMNS, printer.symbols.ellipsis).into_owned()
 }
 
 fn joined(names: &[String], between: &str, printer: &Printer) -> String {

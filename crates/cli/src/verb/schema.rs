@@ -25,10 +25,11 @@ use crate::printer::Printer;
 use crate::verb::check::{CheckReport, RuleList};
 use crate::verb::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::verb::forge::ForgeReport;
-use crate::verb::overlap::{ListReport, SuggestionReport};
+use crate::verb::overlap::SuggestionReport;
 use crate::verb::regress::RegressReport;
 use karat_workflows::check_functions::EvalCheckReport;
 use karat_workflows::doctor::DoctorReport;
+use karat_workflows::overlaps::OverlapList;
 use karat_workflows::settings::Config;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::ToolsLock => schema_for!(ToolsLock),
         SchemaName::ToolsDiff => schema_for!(ToolsDiff),
         SchemaName::OverlapMap => schema_for!(OverlapMapSchema),
-        SchemaName::OverlapList => schema_for!(ListReport),
+        SchemaName::OverlapList => schema_for!(OverlapList),
         SchemaName::OverlapSuggestions => schema_for!(SuggestionReport),
         SchemaName::RegressReport => schema_for!(RegressReport),
         SchemaName::RegressionArchive => schema_for!(ArchiveSchema),

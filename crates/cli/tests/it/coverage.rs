@@ -283,7 +283,7 @@ fn what_is_required_decides_the_exit_code() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --require=overlaps needs an overlap map: [DIR]/evals/overlap-map.json is not there
+    error: the requirement 'overlaps' needs an overlap map: [DIR]/evals/overlap-map.json is not there
     hint: name one with --overlap-map-path, or make one with 'karat overlap add'
     ");
 }

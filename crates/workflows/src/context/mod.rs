@@ -11,6 +11,8 @@ pub mod store;
 pub mod tools;
 
 use karat_core::port::{Clock, Ids};
+use karat_core::registry::{GapKind, Registry};
+use karat_project::EditLock;
 use karat_sandbox::Sandbox;
 use karat_store::Store;
 
@@ -41,6 +43,25 @@ impl Context<'_> {
     /// Works with the store, which is created where it does not exist yet, and closes it whatever the outcome.
     pub async fn write_store<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Error>) -> Result<T, Error> {
         store::with_store(self.open_store(), work).await
+    }
+
+    /// Waits for other edits of the project; warns where its folder cannot be locked.
+    pub fn edit_lock(&self) -> Result<EditLock, Error> {
+        let layout = &self.settings.layout;
+        let lock = EditLock::take(layout)?;
+        if let Some(error) = &lock.unavailable {
+            let root = layout.root.display();
+            self.notices.warn(&format!("cannot lock {root} ({error}): make one edit at a time"));
+        }
+        Ok(lock)
+    }
+
+    /// Reads the tools to look at them; reports the parts that are broken.
+    pub async fn list_tools(&self) -> Result<Option<Registry>, Error> {
+        let registry = tools::list_tools(&self.settings, self.notices).await?;
+        let gaps = registry.iter().flat_map(Registry::gaps);
+        gaps.filter(|gap| gap.kind == GapKind::Broken).for_each(|gap| self.notices.gap(gap));
+        Ok(registry)
     }
 
     pub fn open_sandbox(&self) -> Result<Sandbox, Error> {

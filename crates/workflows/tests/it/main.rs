@@ -4,10 +4,13 @@
 
 mod agreement;
 mod check_functions;
+mod coverage;
 mod doctor;
 mod evals;
 mod functions;
+mod overlaps;
 mod project;
 mod store_content;
 mod test_evals;
+mod tools;
 mod traces;

@@ -3,28 +3,22 @@
 use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
-use karat_report::printable;
-use karat_tools::confusion::Confusion;
-use karat_tools::overlap::{Suggestion, Suggestions, command_word, suggest};
+use karat_report::{counted, printable};
+use karat_tools::overlap::{Suggestion, command_word};
+use karat_workflows::overlaps::{Suggested, suggest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{clipped, labelled};
 use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
-use crate::confusion::{RunChoice, read_confusion};
-use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::project::Project;
-use karat_project::discover_any;
-use karat_project::load_all;
-use karat_project::read_overlap_map;
-use karat_project::result_paths;
+use crate::surface::Surface;
 
-/// How many a person is shown where nobody says.
-const USUAL_LIMIT: usize = 20;
+/// How many a person is shown by default.
+const DEFAULT_LIMIT: usize = 20;
 /// How many shared words a person is shown.
-const MOST_WORDS: usize = 8;
+const MAX_WORDS: usize = 8;
 
 /// What is proposed, the most urgent first: what was confused most often, then what is most alike.
 #[derive(Serialize, JsonSchema)]
@@ -68,35 +62,25 @@ struct Confused {
     count: u64,
 }
 
-pub(super) fn run(
-    args: &OverlapSuggestArgs,
-    environment: &Environment,
-    printer: &Printer,
-) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &OverlapSuggestArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     if !(args.at_least > 0.0 && args.at_least <= 1.0) {
         return Err(Failure::invalid("--at-least must be more than 0 and at most 1"));
     }
     let config = ConfigArgs { output_dir: args.output_dir.clone(), ..args.source.config_args() };
-    let project = Project::open(&config, environment, printer)?;
-    let Some(registry) = &project.registry else {
-        return Err(Failure::invalid("there is no tool registry, so there is nothing to compare")
-            .hint("set 'toolRegistryPath' in karat.json, or give --tool-registry-path"));
-    };
-    let map = read_overlap_map(&project.settings.overlap_map)?;
-    let confusion = measured_confusion(&project, printer)?;
-    let found = suggest(registry, map.as_ref(), confusion.as_ref(), args.at_least);
+    let context = surface.context(&config, &[])?;
+    let suggested = surface.run(suggest(args.at_least, &context))?;
     let limit = match args.format {
-        OutputFormat::Human => args.limit.unwrap_or(USUAL_LIMIT),
+        OutputFormat::Human => args.limit.unwrap_or(DEFAULT_LIMIT),
         OutputFormat::Json => args.limit.unwrap_or(usize::MAX),
     };
-    let report = SuggestionReport::of(found, args.at_least, confusion.is_some(), limit);
+    let Suggested { has_gaps, is_broken, .. } = suggested;
+    let report = SuggestionReport::of(suggested, args.at_least, limit);
+    let printer = surface.printer;
     match args.format {
         OutputFormat::Json => printer.print_json(&report)?,
-        OutputFormat::Human => {
-            printer.print(&report.text(printer))?;
-        }
+        OutputFormat::Human => printer.print(&report.text(printer))?,
     }
-    if !registry.gaps().is_empty() {
+    if has_gaps {
         printer.warn("not all of the tool registry could be read, so there may be more");
     }
     if let [first, rest @ ..] = report.without_description.as_slice() {
@@ -104,23 +88,12 @@ pub(super) fn run(
         printer.note(&format!("no description is known of '{first}'{more}: only names were compared"));
     }
     // What is missing may be just what is confused.
-    let is_broken = project.broken().next().is_some();
     Ok(if is_broken { ExitStatus::Errored } else { ExitStatus::Success })
 }
 
-/// Counts which tools were called for which in the results that are there.
-fn measured_confusion(project: &Project, printer: &Printer) -> Result<Option<Confusion>, Failure> {
-    let settings = &project.settings;
-    if result_paths(&settings.layout.output_dir).is_empty() {
-        return Ok(None);
-    }
-    let (suites, _) = load_all(discover_any(&[], &settings.layout, &settings.layout.here)?)?;
-    let measured = read_confusion(settings, &suites, RunChoice::Newest, printer)?;
-    Ok((measured.results > 0).then_some(measured.confusion))
-}
-
 impl SuggestionReport {
-    fn of(found: Suggestions, at_least: f64, measured: bool, limit: usize) -> Self {
+    fn of(suggested: Suggested, at_least: f64, limit: usize) -> Self {
+        let Suggested { suggestions: found, measured, .. } = suggested;
         Self {
             at_least,
             measured,
@@ -136,14 +109,13 @@ impl SuggestionReport {
         for one in &self.suggestions {
             one.write(printer, &mut out);
         }
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let _ = write!(out, "{} suggestion{}", self.total, plural(self.total));
+        out.push_str(&counted(self.total, "suggestion"));
         if self.suggestions.len() < self.total {
             let _ = write!(out, ", {} shown (--limit {} shows all)", self.suggestions.len(), self.total);
         }
         if self.declared > 0 {
             let are = if self.declared == 1 { "is" } else { "are" };
-            let _ = write!(out, "; {} pair{} {are} declared already", self.declared, plural(self.declared));
+            let _ = write!(out, "; {} {are} declared already", counted(self.declared, "pair"));
         }
         out.push('\n');
         out
@@ -188,8 +160,8 @@ impl ReportedSuggestion {
             );
         }
         if !self.shared_words.is_empty() {
-            let mut words = self.shared_words.iter().take(MOST_WORDS).cloned().collect::<Vec<_>>().join(", ");
-            if self.shared_words.len() > MOST_WORDS {
+            let mut words = self.shared_words.iter().take(MAX_WORDS).cloned().collect::<Vec<_>>().join(", ");
+            if self.shared_words.len() > MAX_WORDS {
                 let _ = write!(words, ", {}", printer.symbols.ellipsis);
             }
             labelled("  words     ", &words, printer.columns, out);

@@ -1,4 +1,4 @@
-//! Which tools were called in place of others, by the results that earlier runs left.
+//! Which tools were called in place of others, by the results of earlier runs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -7,26 +7,24 @@ use std::path::{Path, PathBuf};
 
 use karat_core::answers::{ResultHead, read_answers};
 use karat_core::case::{Case, Tier};
+use karat_project::{Loaded, result_paths};
 use karat_tools::confusion::MeasuredConfusion;
 
-use crate::failure::Failure;
-use crate::printer::Printer;
-use karat_project::Loaded;
-use karat_project::result_paths;
-use karat_workflows::settings::Settings;
+use crate::context::Context;
+use crate::error::Error;
 
 /// Where the cases begin in almost every result.
 const HEAD_BYTES: u64 = 16 * 1024;
 
-/// The newest run, whichever it is.
-pub(crate) const LATEST: &str = "latest";
+/// Names the newest run, whichever it is.
+const LATEST: &str = "latest";
 
 /// Which of the stored results count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RunChoice {
+pub enum RunChoice {
     /// The newest answers of each agent to each case.
     Newest,
-    /// The answers of one run.
+    /// The answers of one run, by its id; `latest` is the newest.
     Run(String),
     /// All answers.
     All,
@@ -36,18 +34,19 @@ pub(crate) enum RunChoice {
 ///
 /// A result counts only when it was made with the eval file as it is: nobody knows what another version expected.
 pub(crate) fn read_confusion(
-    settings: &Settings,
     suites: &[Loaded],
     choice: RunChoice,
-    printer: &Printer,
-) -> Result<MeasuredConfusion, Failure> {
+    context: &Context<'_>,
+) -> Result<MeasuredConfusion, Error> {
+    let settings = &context.settings;
     let mut measured = MeasuredConfusion::default();
     let mut results = list_results(&settings.layout.output_dir, &mut measured);
     let newest_only = choice == RunChoice::Newest;
     if let Err(error) = std::fs::read_dir(&settings.layout.output_dir)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        printer.warn(&format!("cannot read the results in {}: {error}", settings.shown(&settings.layout.output_dir)));
+        let folder = settings.shown(&settings.layout.output_dir);
+        context.notices.warn(&format!("cannot read the results in {folder}: {error}"));
     }
     if let RunChoice::Run(id) = choice {
         // The results come with the newest first.
@@ -56,7 +55,7 @@ pub(crate) fn read_confusion(
         results.retain(|result| result.head.run_id == id);
         if results.is_empty() {
             let folder = settings.layout.output_dir.display();
-            return Err(Failure::invalid(format!("the run '{id}' is not in {folder}"))
+            return Err(Error::not_found(format!("the run '{id}' is not in {folder}"))
                 .hint("a run's id is in its result files' names"));
         }
     }

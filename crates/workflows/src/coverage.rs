@@ -1,0 +1,122 @@
+//! What is tested of each tool, and which tools are taken for others.
+
+use std::path::PathBuf;
+
+use karat_core::case::EvalFile;
+use karat_core::registry::Registry;
+use karat_project::{discover_any, load_all, lock_path, read_lock, read_overlap_map};
+use karat_tools::coverage::{Coverage, Requirement, Suite};
+use karat_tools::lock::{LockDiff, ToolsLock};
+use karat_tools::overlap::OverlapMap;
+
+pub use crate::confusion::RunChoice;
+use crate::confusion::read_confusion;
+use crate::context::Context;
+use crate::context::tools::{is_empty, list_tools};
+use crate::error::Error;
+use crate::hint::Hint;
+
+pub struct Request {
+    /// Eval files, folders or globs; without any, all of the project.
+    pub paths: Vec<PathBuf>,
+    pub required: Required,
+    /// The runs that confusion is measured by.
+    pub runs: RunChoice,
+    /// Else the project's own, if there is one.
+    pub lock_file: Option<PathBuf>,
+}
+
+/// What must be covered.
+pub enum Required {
+    Nothing,
+    These(Vec<Requirement>),
+    /// Everything that the project declares.
+    All,
+}
+
+impl Required {
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
+    fn list(&self) -> &[Requirement] {
+        match self {
+            Self::Nothing => &[],
+            Self::These(these) => these,
+            Self::All => &Requirement::ALL,
+        }
+    }
+}
+
+/// Measures coverage, and judges what is required.
+pub async fn measure(request: Request, context: &Context<'_>) -> Result<Coverage, Error> {
+    let Request { paths, required, runs, lock_file } = request;
+    let settings = &context.settings;
+    let paths = discover_any(&paths, &settings.layout, &settings.layout.here)?;
+    let registry = read_registry(&required, context).await?;
+    let overlaps = read_map(&required, context)?;
+    let (loaded, rubrics) = load_all(paths)?;
+    if loaded.is_empty() && rubrics.is_empty() {
+        context.notices.warn("no eval files found, so nothing is tested");
+    }
+    let measured = read_confusion(&loaded, runs, context)?;
+    let has_results = measured.results > 0 || !measured.left_out.is_empty();
+    let scored: Vec<EvalFile> = rubrics.iter().map(|rubric| rubric.file.without_rubrics()).collect();
+    let suites = loaded.iter().map(|suite| Suite { path: &suite.path.shown, file: &suite.file });
+    let scored = rubrics.iter().zip(&scored).map(|(rubric, file)| Suite { path: &rubric.path.shown, file });
+    let suites: Vec<Suite<'_>> = suites.chain(scored).collect();
+    let diff = lock_diff(lock_file.as_ref(), &registry, context)?;
+    let measured = Some(&measured).filter(|_| has_results);
+    let mut coverage = Coverage::of(&registry, overlaps.as_ref(), diff.as_ref(), &suites, measured);
+    coverage.require(required.list());
+    Ok(coverage)
+}
+
+async fn read_registry(required: &Required, context: &Context<'_>) -> Result<Registry, Error> {
+    let settings = &context.settings;
+    let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
+        let path = settings.tool_registry.path.display();
+        Error::invalid(format!("there is no tool registry to cover: {path} is not there"))
+            .hint("name one with --tool-registry-path, or 'toolRegistryPath' in karat.json")
+    })?;
+    if is_empty(&registry) {
+        let empty = "the tool registry has no tools";
+        if !required.is_nothing() {
+            return Err(Error::invalid(empty).hint("of no tools everything holds, so nothing can be required"));
+        }
+        context.notices.warn(empty);
+    }
+    Ok(registry)
+}
+
+fn read_map(required: &Required, context: &Context<'_>) -> Result<Option<OverlapMap>, Error> {
+    let setting = &context.settings.overlap_map;
+    let map = read_overlap_map(setting)?;
+    let needs_map = match required {
+        Required::These(these) => these.iter().find(|one| one.is_declared()),
+        Required::Nothing | Required::All => None,
+    };
+    match needs_map {
+        Some(requirement) if map.is_none() => {
+            let (name, path) = (requirement.name(), setting.path.display());
+            let message = format!("the requirement '{name}' needs an overlap map: {path} is not there");
+            Err(Error::invalid(message).hint(Hint::NameOrMakeOverlapMap))
+        }
+        _ => Ok(map),
+    }
+}
+
+/// Returns what changed since the tools were locked, if they were.
+fn lock_diff(
+    lock_file: Option<&PathBuf>,
+    registry: &Registry,
+    context: &Context<'_>,
+) -> Result<Option<LockDiff>, Error> {
+    let path = lock_path(lock_file, &context.settings.layout);
+    let shown = context.settings.shown(&path);
+    let lock = read_lock(&path, &shown)?;
+    if lock.is_none() && lock_file.is_some() {
+        return Err(Error::invalid(format!("there is no {shown}")).hint(Hint::WriteToolLock));
+    }
+    Ok(lock.map(|lock| LockDiff::of(&lock, &ToolsLock::of(registry), registry.gaps().is_empty())))
+}
