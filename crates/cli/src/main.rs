@@ -75,7 +75,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Rc<Printer>) -> Result<Exi
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
         Verb::Tools(args) => verb::tools::run(&args, environment, printer),
         Verb::Overlap(args) => verb::overlap::run(args, environment, printer),
-        Verb::Regress(args) => verb::regress::run(args, environment, printer),
+        Verb::Regress(args) => verb::regress::run(args, &surface),
         Verb::Eval(args) => verb::eval::run(args, environment, printer),
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),

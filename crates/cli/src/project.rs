@@ -16,7 +16,7 @@ pub(crate) struct Project {
     pub(crate) settings: Settings,
     pub(crate) registry: Option<Registry>,
     /// Listens for Ctrl-C as long as the verb works.
-    pub(crate) runtime: Runtime,
+    _runtime: Runtime,
 }
 
 impl Project {
@@ -25,7 +25,7 @@ impl Project {
         let settings = resolve_settings(args, &[], environment, printer)?;
         let runtime = runtime_that_ends()?;
         let registry = runtime.block_on(list_tools(&settings, printer))?;
-        let project = Self { settings, registry, runtime };
+        let project = Self { settings, registry, _runtime: runtime };
         project.broken().for_each(|gap| printer.warn_of_gap(gap));
         Ok(project)
     }

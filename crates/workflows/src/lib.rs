@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod hint;
 mod notice;
+pub mod regress;
 pub mod settings;
 pub mod stored_eval;
 pub mod trace_id;

@@ -11,6 +11,7 @@ pub mod store;
 pub mod tools;
 
 use karat_core::port::{Clock, Ids};
+use karat_project::EditLock;
 use karat_sandbox::Sandbox;
 use karat_store::Store;
 
@@ -41,6 +42,17 @@ impl Context<'_> {
     /// Works with the store, which is created where it does not exist yet, and closes it whatever the outcome.
     pub async fn write_store<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Error>) -> Result<T, Error> {
         store::with_store(self.open_store(), work).await
+    }
+
+    /// Waits for other edits of the project; warns where its folder cannot be locked.
+    pub fn edit_lock(&self) -> Result<EditLock, Error> {
+        let layout = &self.settings.layout;
+        let lock = EditLock::take(layout)?;
+        if let Some(error) = &lock.unavailable {
+            let root = layout.root.display();
+            self.notices.warn(&format!("cannot lock {root} ({error}): make one edit at a time"));
+        }
+        Ok(lock)
     }
 
     pub fn open_sandbox(&self) -> Result<Sandbox, Error> {

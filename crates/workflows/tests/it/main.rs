@@ -1,0 +1,6 @@
+//! Use cases called directly, with a temporary project and a fixed clock.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod project;
+mod regress;

@@ -1,0 +1,82 @@
+//! A temporary project with everything that a use case needs.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use karat_core::redact::Redactor;
+use karat_core::registry::Gap;
+use karat_testkit::clock::FixedClock;
+use karat_testkit::ids::FixedIds;
+use karat_testkit::project::{Content, TempProject};
+use karat_workflows::settings::{Flags, Settings, Surroundings};
+use karat_workflows::{Context, Notices};
+
+pub(crate) struct TestProject {
+    pub(crate) files: TempProject,
+    surroundings: Surroundings,
+    clock: FixedClock,
+    ids: FixedIds,
+    notices: CollectedNotices,
+}
+
+impl TestProject {
+    pub(crate) fn new() -> Self {
+        // Use cases are called here, not the binary.
+        let files = TempProject::new("");
+        let current_dir = files.path();
+        let guest = std::env::var_os("KARAT_GUEST").map(PathBuf::from);
+        Self {
+            surroundings: Surroundings { current_dir, guest, ..Surroundings::default() },
+            files,
+            clock: FixedClock::default(),
+            ids: FixedIds::new(),
+            notices: CollectedNotices::default(),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn file(self, path: &str, content: impl Content) -> Self {
+        self.files.write(path, content);
+        self
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        let redactor = Redactor::default();
+        let settings = Settings::resolve(&Flags::default(), &[], &self.surroundings, &redactor, &self.notices);
+        Context {
+            settings: settings.expect("valid settings"),
+            surroundings: &self.surroundings,
+            clock: &self.clock,
+            ids: &self.ids,
+            notices: &self.notices,
+        }
+    }
+
+    /// Returns the warnings and notes so far.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.notices.0.lock().unwrap().clone()
+    }
+}
+
+#[derive(Default)]
+struct CollectedNotices(Mutex<Vec<String>>);
+
+impl CollectedNotices {
+    fn add(&self, text: String) {
+        self.0.lock().unwrap().push(text);
+    }
+}
+
+impl Notices for CollectedNotices {
+    fn warn(&self, text: &str) {
+        self.add(format!("warning: {text}"));
+    }
+
+    fn note(&self, text: &str) {
+        self.add(format!("note: {text}"));
+    }
+
+    fn gap(&self, gap: &Gap) {
+        self.add(format!("gap: {}: {}", gap.place, gap.what));
+    }
+}
