@@ -27,5 +27,32 @@ pub(crate) fn hint_text(hint: Hint) -> String {
             "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another"
                 .to_owned()
         }
+        Hint::CheckFiles => "'karat check' shows why".to_owned(),
+        Hint::CheckOrNameRegressionFile => "'karat check' shows whether it is valid; --file names another".to_owned(),
+        Hint::RunEvalsOrDescribeCase => {
+            "run the eval files with 'karat run', or give --message and the expectation instead of --from-run"
+                .to_owned()
+        }
+        Hint::ReplaceExpectation { key } => {
+            format!("give the value as it was, for example --{} VALUE", kebab_case(&key))
+        }
+        Hint::NameToolUnderTest { tool: None, trace } => {
+            format!("name it: karat regress add TOOL --from-trace {trace}")
+        }
+        Hint::NameToolUnderTest { tool: Some(tool), trace } => {
+            format!("name the one under test: karat regress add {tool} --from-trace {trace}")
+        }
     }
+}
+
+/// Returns the flag of a key of 'expect'.
+fn kebab_case(key: &str) -> String {
+    let mut flag = String::new();
+    for letter in key.chars() {
+        if letter.is_ascii_uppercase() {
+            flag.push('-');
+        }
+        flag.push(letter.to_ascii_lowercase());
+    }
+    flag
 }

@@ -10,7 +10,6 @@ mod ingest;
 mod interrupt;
 mod printer;
 mod progress;
-mod project;
 mod resolve;
 mod store;
 mod surface;
@@ -67,7 +66,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<Ex
         Verb::Diff(args) => verb::diff::run(&args, environment, printer),
         Verb::Tools(args) => verb::tools::run(&args, &surface),
         Verb::Overlap(args) => verb::overlap::run(args, &surface),
-        Verb::Regress(args) => verb::regress::run(args, environment, printer),
+        Verb::Regress(args) => verb::regress::run(args, &surface),
         Verb::Eval(args) => verb::eval::run(args, &surface),
         Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
         Verb::Review(args) => verb::review::run(&args, environment, printer),

@@ -47,6 +47,21 @@ pub enum Hint {
     ImportOrReceiveTraces,
     /// Create the store by using it, or name another.
     CreateStore,
+    /// Check the eval files to see what is wrong with one.
+    CheckFiles,
+    /// Check the file in the place of a new regression file, or name another.
+    CheckOrNameRegressionFile,
+    /// Run the eval files, or describe the regression case.
+    RunEvalsOrDescribeCase,
+    /// Give a key of `expect` a stable value.
+    ReplaceExpectation {
+        key: String,
+    },
+    /// Name the tool under test, for example one that the trace calls.
+    NameToolUnderTest {
+        tool: Option<String>,
+        trace: String,
+    },
 }
 
 impl From<String> for Hint {

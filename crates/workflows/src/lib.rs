@@ -21,6 +21,7 @@ pub mod judge_stored;
 pub mod judge_stream;
 mod notice;
 pub mod overlaps;
+pub mod regress;
 pub mod run_suites;
 pub mod settings;
 pub mod stored_eval;

@@ -1,123 +1,108 @@
 //! `karat regress`: cases that keep fixed bugs fixed.
 
-mod add;
-mod archive;
-mod basis;
-mod expect;
-mod from_run;
-mod from_trace;
-mod seal;
+mod expect_flags;
 
-use std::path::{Path, PathBuf};
-
-use karat_core::case::SuiteFile;
 use karat_core::exit::ExitStatus;
-use karat_core::regression::{RegressionEditError, RegressionEditor};
-use karat_json::without_bom;
-use karat_project::replace_file;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use karat_report::printable;
+use karat_workflows::regress::{
+    AddRequest, ArchiveRequest, Outcome, RegressReport, Sealed, Source, add, archive, seal,
+};
 
-use crate::args::{OutputFormat, RegressAction, RegressArgs};
-use crate::diagnostic::print_findings;
-use crate::environment::Environment;
+use self::expect_flags::{expect_of, json_object};
+use crate::args::{
+    ConfigArgs, OutputFormat, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
+};
 use crate::failure::Failure;
 use crate::printer::Printer;
-use karat_project::{EvalPath, discover};
-use karat_project::{Loaded, parse_suite_file, read_bytes};
-use karat_workflows::settings::Settings;
+use crate::surface::Surface;
 
-pub(crate) fn run(args: RegressArgs, environment: &Environment, printer: &Printer) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: RegressArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     match args.action {
-        RegressAction::Add(args) => add::run(&args, environment, printer),
-        RegressAction::Archive(args) => archive::run(&args, environment, printer),
-        RegressAction::Seal(args) => seal::run(&args, environment, printer),
+        RegressAction::Add(args) => run_add(&args, surface),
+        RegressAction::Archive(args) => run_archive(args, surface),
+        RegressAction::Seal(args) => run_seal(&args, surface),
     }
 }
 
-/// What was done with regression cases.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(title = "karat regress report")]
-pub(crate) struct RegressReport {
-    /// Whether files were written; false for --dry-run, and where nothing was to do.
-    written: bool,
-    cases: Vec<ReportedCase>,
-}
-
-/// A case that was added, archived or sealed.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct ReportedCase {
-    id: String,
-    /// The eval file that it is in, or was in.
-    path: String,
-    /// Where it was archived.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    archive: Option<String>,
-    /// The hash by which an edit of it is found.
-    hash: String,
-    /// The case as it is written, where it was added, or was made of the same trace before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    case: Option<Value>,
-}
-
-impl RegressReport {
-    /// Prints the report, or what people are told in its place.
-    fn print(&self, format: OutputFormat, told: &str, printer: &Printer) -> Result<(), Failure> {
-        match format {
-            OutputFormat::Json => printer.print_json(self),
-            OutputFormat::Human => printer.print(told),
+fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    for (flag, text) in [("bug-ref", args.bug_ref.as_ref()), ("message", args.message.as_ref())] {
+        if text.is_some_and(|text| text.trim().is_empty()) {
+            return Err(Failure::invalid(format!("--{flag} is empty")));
         }
     }
-}
-
-/// Reads the project's eval files; those that are invalid are named, and are nobody's.
-fn load_valid(paths: &[PathBuf], settings: &Settings, printer: &Printer) -> Result<Vec<Loaded>, Failure> {
-    let found = match discover(paths, &settings.layout, &settings.layout.here) {
-        // A project may have none yet.
-        Err(_) if paths.is_empty() => Vec::new(),
-        found => found?,
+    let source = match (&args.from_run, &args.case, &args.from_trace) {
+        (Some(run), Some(case), _) => {
+            Some(Source::Run { run: run.clone(), case: case.clone(), even_if_passed: args.even_if_passed })
+        }
+        (_, _, Some(trace)) => Some(Source::Trace { trace: trace.clone(), step: args.step }),
+        _ => None,
     };
-    let mut loaded = Vec::new();
-    for path in found {
-        let bytes = read_bytes(&path)?;
-        match parse_suite_file(&path, &bytes) {
-            Ok(SuiteFile::Eval(file)) => loaded.push(Loaded { path, file }),
-            Ok(SuiteFile::Rubric(_)) => {}
-            Err(_) => printer.warn(&format!("{} is invalid and is passed over; 'karat check' shows why", path.shown)),
+    let request = AddRequest {
+        tool: args.tool.clone(),
+        source,
+        bug_ref: args.bug_ref.clone(),
+        message: args.message.clone(),
+        description: args.description.clone(),
+        stubs: args.stubs.as_deref().map(|text| json_object("stubs", text)).transpose()?,
+        expect: expect_of(&args.expect)?,
+        file: args.file.clone(),
+        dry_run: args.dry_run,
+    };
+    let context = surface.context(&args.config.config_args(), &[])?;
+    let added = surface.run(add(request, &context))?;
+    let printer = surface.printer;
+    let (id, path) = (printable(&added.case.id), printable(&added.case.path));
+    let place = |new_file: bool| if new_file { format!("{path}, a new file") } else { path.to_string() };
+    let text = match &added.outcome {
+        Outcome::Added { new_file } => format!("added {id} to {}\n", place(*new_file)),
+        Outcome::Planned { new_file } => {
+            printer.note(&format!("{id} would be added to {}", place(*new_file)));
+            serde_json::to_string_pretty(&added.case.case).map_err(|error| Failure::errored(error.to_string()))? + "\n"
         }
+        Outcome::Exists { trace_ref } => {
+            printer.note("nothing was written: a regression case is never edited; TOOL and --message make another one");
+            format!("{id} in {path} was made of {} before\n", printable(trace_ref))
+        }
+    };
+    print(&added.into_report(), args.format, &text, printer)?;
+    Ok(ExitStatus::Success)
+}
+
+fn run_archive(args: RegressArchiveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let RegressArchiveArgs { id, reason, file, format, config } = args;
+    let context = surface.context(&ConfigArgs { config, ..ConfigArgs::default() }, &[])?;
+    let report = archive(ArchiveRequest { id, reason, file }, &context)?;
+    let archived = report.cases.iter().map(|case| {
+        let archive = case.archive.as_deref().unwrap_or_default();
+        format!("archived {} of {} in {}\n", printable(&case.id), printable(&case.path), printable(archive))
+    });
+    print(&report, format, &archived.collect::<String>(), surface.printer)?;
+    Ok(ExitStatus::Success)
+}
+
+fn run_seal(args: &RegressSealArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
+    let context = surface.context(&config, &args.paths)?;
+    let Sealed { report, failures } = seal(&args.paths, &context)?;
+    let mut status = ExitStatus::Success;
+    for failure in failures.into_iter().map(Failure::from) {
+        surface.printer.failure(&failure);
+        status = failure.status;
     }
-    Ok(loaded)
+    let sealed = report.cases.iter();
+    let sealed = sealed.map(|case| format!("sealed {} in {}\n", printable(&case.id), printable(&case.path)));
+    let text = if report.cases.is_empty() && status == ExitStatus::Success {
+        "nothing to seal: every regression case has its hash\n".to_owned()
+    } else {
+        sealed.collect()
+    };
+    print(&report, args.format, &text, surface.printer)?;
+    Ok(status)
 }
 
-/// Returns a file that somebody named.
-fn named_file(file: &Path, settings: &Settings) -> EvalPath {
-    let path = settings.layout.here.join(file);
-    let in_project = path.strip_prefix(&settings.layout.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-    EvalPath { shown: file.display().to_string(), in_project, path }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Begins to edit an eval file.
-fn open(path: &EvalPath, printer: &Printer) -> Result<RegressionEditor, Failure> {
-    let bytes = read_bytes(path)?;
-    RegressionEditor::open(&bytes, &file_name(&path.path)).map_err(|error| match error {
-        RegressionEditError::Invalid(invalid) => {
-            print_findings(&path.shown, &String::from_utf8_lossy(without_bom(&bytes)), &invalid.findings, printer);
-            Failure::reported(ExitStatus::Invalid)
-        }
-        RegressionEditError::BareList => Failure::invalid(format!("{}: {error}", path.shown))
-            .hint("put the list under 'cases' of an object: {\"metadata\": {}, \"cases\": [...]}"),
-        error => Failure::errored(format!("cannot edit {}: {error}", path.shown)),
-    })
-}
-
-/// Writes a file whole, or leaves it as it was.
-fn write(path: &Path, shown: &str, text: &str) -> Result<(), Failure> {
-    replace_file(path, text).map_err(|error| Failure::errored(format!("cannot write {shown}: {error}")))
+fn print(report: &RegressReport, format: OutputFormat, text: &str, printer: &Printer) -> Result<(), Failure> {
+    match format {
+        OutputFormat::Json => printer.print_json(report),
+        OutputFormat::Human => printer.print(text),
+    }
 }

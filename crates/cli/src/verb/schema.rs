@@ -26,10 +26,10 @@ use crate::verb::check::{CheckReport, RuleList};
 use crate::verb::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::verb::forge::ForgeReport;
 use crate::verb::overlap::SuggestionReport;
-use crate::verb::regress::RegressReport;
 use karat_workflows::check_functions::EvalCheckReport;
 use karat_workflows::doctor::DoctorReport;
 use karat_workflows::overlaps::OverlapList;
+use karat_workflows::regress::RegressReport;
 use karat_workflows::settings::Config;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {

@@ -10,6 +10,7 @@ mod evals;
 mod functions;
 mod overlaps;
 mod project;
+mod regress;
 mod store_content;
 mod test_evals;
 mod tools;

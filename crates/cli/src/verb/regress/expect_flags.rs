@@ -1,4 +1,4 @@
-//! What the flags say of the answer.
+//! The flags that say what must be true of the answer, as keys of `expect`.
 
 use karat_json::parse;
 use serde_json::{Map, Value, json};
@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::args::ExpectArgs;
 use crate::failure::Failure;
 
-/// Puts what the flags say in the place of the same keys.
-pub(super) fn expect_of(args: &ExpectArgs, expect: &mut Map<String, Value>) -> Result<(), Failure> {
+pub(super) fn expect_of(args: &ExpectArgs) -> Result<Map<String, Value>, Failure> {
     let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
     let sets: Vec<Vec<&str>> = args.tools_acceptable.iter().map(|set| tools(set)).collect();
     let keys = [
@@ -20,21 +19,14 @@ pub(super) fn expect_of(args: &ExpectArgs, expect: &mut Map<String, Value>) -> R
         ("responseNonEmpty", args.response_non_empty.then(|| json!(true))),
         ("noToolErrors", args.no_tool_errors.then(|| json!(true))),
     ];
-    let mut said: Map<String, Value> =
+    let mut expect: Map<String, Value> =
         keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
     if let Some(text) = &args.expect {
         for (key, value) in json_object("expect", text)? {
-            said.entry(key).or_insert(value);
+            expect.entry(key).or_insert(value);
         }
     }
-    // A case has one kind of routing: what is said takes the place of the other kind as well.
-    if said.contains_key("toolsCalled") || said.contains_key("toolsAcceptable") {
-        for key in ["toolsCalled", "toolsCalledMatch", "toolsAcceptable"] {
-            expect.shift_remove(key);
-        }
-    }
-    expect.extend(said);
-    Ok(())
+    Ok(expect)
 }
 
 pub(super) fn json_object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {

@@ -1,0 +1,315 @@
+//! Adds a case that keeps a fixed bug fixed: as described, from a case that failed in a run, or from a trace.
+
+use std::path::PathBuf;
+
+use karat_core::assertion::can_fail;
+use karat_core::case::{EvalFile, Tier};
+use karat_core::lint::{LintContext, Severity, lint};
+use karat_core::registry::{GapKind, Registry, Tool, same_name};
+use karat_core::regression::{ArchivedCase, NewRegression, RegressionEditor, next_id, slug, snapshot_keys};
+use karat_json::canonical::canonical_hash;
+use karat_json::text::shorten;
+use karat_json::{InvalidFile, nearest};
+use karat_project::{EvalPath, Loaded, archive_path, project_ids, read_archive, read_bytes};
+use serde_json::{Map, Value, json};
+
+use super::from_run::from_run;
+use super::from_trace::from_trace;
+use super::template::{Template, bug_ref, is_made_of};
+use super::{
+    RegressReport, ReportedCase, cannot_edit, file_name, load_valid, named_file, open_editor, project_file, raw_case,
+    unsealed, write_file,
+};
+use crate::context::Context;
+use crate::context::tools::list_tools;
+use crate::error::Error;
+use crate::hint::Hint;
+use crate::notice::Notices;
+use crate::settings::Settings;
+
+/// How much of an error a description holds.
+const MAX_DESCRIPTION_CHARS: usize = 160;
+
+#[derive(Debug, Default)]
+pub struct AddRequest {
+    /// The tool under test; else that of the source.
+    pub tool: Option<String>,
+    pub source: Option<Source>,
+    /// The issue or commit of the fix; else the trace.
+    pub bug_ref: Option<String>,
+    /// What the user said; else as in the source.
+    pub message: Option<String>,
+    /// What went wrong; else as the source says, else the bug.
+    pub description: Option<String>,
+    pub stubs: Option<Map<String, Value>>,
+    /// Keys of `expect`, in place of the same keys of the source.
+    pub expect: Map<String, Value>,
+    /// The regression file; else the tool's, else a new one.
+    pub file: Option<PathBuf>,
+    /// Write nothing.
+    pub dry_run: bool,
+}
+
+/// What the new case is taken from.
+#[derive(Debug)]
+pub enum Source {
+    /// A case that failed in a run; `latest` is the newest run.
+    Run { run: String, case: String, even_if_passed: bool },
+    /// A trace of the store, by its id or the beginning of it, and a step of the turn that is meant.
+    Trace { trace: String, step: Option<usize> },
+}
+
+#[derive(Debug)]
+pub struct Added {
+    pub outcome: Outcome,
+    pub case: ReportedCase,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Added {
+        new_file: bool,
+    },
+    /// It would be added, but this is a dry run.
+    Planned {
+        new_file: bool,
+    },
+    /// A case was made of the same trace before.
+    Exists {
+        trace_ref: String,
+    },
+}
+
+impl Added {
+    pub fn into_report(self) -> RegressReport {
+        RegressReport { written: matches!(self.outcome, Outcome::Added { .. }), cases: vec![self.case] }
+    }
+}
+
+pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Added, Error> {
+    let settings = &context.settings;
+    let registry = list_tools(settings, context.notices).await?;
+    let gaps = registry.iter().flat_map(Registry::gaps);
+    gaps.filter(|gap| gap.kind == GapKind::Broken).for_each(|gap| context.notices.gap(gap));
+    let template = match &request.source {
+        Some(Source::Run { run, case, even_if_passed }) => from_run(run, case, *even_if_passed, context)?,
+        Some(Source::Trace { trace, step }) => from_trace(trace, *step, request.tool.as_deref(), context).await?,
+        None => Template::default(),
+    };
+    let tool = request.tool.as_ref().unwrap_or(&template.tool).clone();
+    let tool = known_tool(&tool, registry.as_ref(), context.notices)?.map_or(tool, |known| known.name.clone());
+    let now = context.clock.now().to_string();
+    let _lock = if request.dry_run { None } else { Some(context.edit_lock()?) };
+    let needs_all = request.file.is_none() || template.trace_ref.is_some();
+    let all = if needs_all { load_valid(context)? } else { Vec::new() };
+    let Target { path, is_new } = Target::find(&tool, &request, &all, settings)?;
+    let mut editor = if is_new {
+        RegressionEditor::new(&metadata(&tool, &now), &file_name(&path.path))
+    } else {
+        open_editor(&path)?
+    };
+    let file = editor.file().map_err(|error| Error::unavailable(error.to_string()))?;
+    if let Some(trace_ref) = &template.trace_ref {
+        let target = Loaded { path: path.clone(), file: file.clone() };
+        if let Some((path, id)) = made_of(trace_ref, all.iter().chain([&target])) {
+            return exists(path, id, trace_ref);
+        }
+    }
+    let id = free_id(&tool, &file, &path, context)?;
+    let case = new_case(&request, template, id.clone(), now)?.into_case();
+    editor.add(&case).map_err(|error| cannot_edit(&path.shown, &error))?;
+    verify(&editor, &id, &path, registry.as_ref(), context.notices)?;
+    if !request.dry_run {
+        write_file(&path.path, &path.shown, &editor.into_text())?;
+    }
+    let outcome =
+        if request.dry_run { Outcome::Planned { new_file: is_new } } else { Outcome::Added { new_file: is_new } };
+    let hash = canonical_hash(&case);
+    Ok(Added { outcome, case: ReportedCase { id, path: path.shown, archive: None, hash, case: Some(case) } })
+}
+
+/// Refuses a case that the reader refuses, that cannot fail, or that a lint finds wrong: it could not be fixed afterwards.
+fn verify(
+    editor: &RegressionEditor,
+    id: &str,
+    path: &EvalPath,
+    registry: Option<&Registry>,
+    notices: &dyn Notices,
+) -> Result<(), Error> {
+    let file = editor.file().map_err(|invalid| {
+        let files = vec![InvalidFile::new(&path.shown, editor.text().as_bytes(), invalid.findings)];
+        Error { files, ..Error::invalid("the new case is invalid, so nothing was written") }
+    })?;
+    if !file.cases.iter().any(|case| case.id == id && can_fail(case)) {
+        return Err(always_passes());
+    }
+    let context = LintContext { registry, ..LintContext::default() };
+    for lint in lint(&file, context).into_iter().filter(|lint| lint.case_id == id) {
+        let message = format!("{} ({})", lint.message, lint.rule.name());
+        if lint.rule.severity() == Severity::Error {
+            return Err(Error::invalid(message).hint("a regression case is never edited, so nothing was written"));
+        }
+        notices.warn(&message);
+    }
+    Ok(())
+}
+
+/// Finds the case that was made of a trace before.
+fn made_of<'l>(trace_ref: &str, all: impl IntoIterator<Item = &'l Loaded>) -> Option<(&'l EvalPath, &'l str)> {
+    all.into_iter().find_map(|loaded| {
+        let case = loaded.file.cases.iter().find(|case| is_made_of(case, trace_ref))?;
+        Some((&loaded.path, case.id.as_str()))
+    })
+}
+
+fn exists(path: &EvalPath, id: &str, trace_ref: &str) -> Result<Added, Error> {
+    let case = raw_case(&read_bytes(path)?, id);
+    let hash = case.as_ref().map(canonical_hash).unwrap_or_default();
+    let outcome = Outcome::Exists { trace_ref: trace_ref.to_owned() };
+    Ok(Added { outcome, case: ReportedCase { id: id.to_owned(), path: path.shown.clone(), archive: None, hash, case } })
+}
+
+/// The file that the case goes to.
+struct Target {
+    path: EvalPath,
+    is_new: bool,
+}
+
+impl Target {
+    /// Finds the tool's regression file, wherever it is, or where a new one belongs.
+    fn find(tool: &str, request: &AddRequest, all: &[Loaded], settings: &Settings) -> Result<Self, Error> {
+        if let Some(file) = &request.file {
+            let path = named_file(file, settings);
+            return Ok(Self { is_new: !path.path.exists(), path });
+        }
+        let of_tool: Vec<&EvalPath> = all
+            .iter()
+            .filter(|loaded| loaded.file.tier == Tier::Regression && same_name(&loaded.file.tool_name, tool))
+            .map(|loaded| &loaded.path)
+            .collect();
+        match of_tool.as_slice() {
+            [path] => Ok(Self { path: (*path).clone(), is_new: false }),
+            [] => Self::new_file(tool, settings),
+            several => {
+                let names: Vec<&str> = several.iter().map(|path| path.shown.as_str()).collect();
+                Err(Error::invalid(format!("'{tool}' has several regression files: {}", names.join(", ")))
+                    .hint("name the one that is meant with --file"))
+            }
+        }
+    }
+
+    fn new_file(tool: &str, settings: &Settings) -> Result<Self, Error> {
+        if tool.trim().is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
+            return Err(
+                Error::invalid(format!("'{tool}' cannot be a part of a file's name")).hint("name a file with --file")
+            );
+        }
+        let path = settings.layout.root.join("evals").join(format!("{}.regression.json", slug(tool)));
+        let path = project_file(path, settings);
+        if path.path.exists() {
+            return Err(Error::invalid(format!("{} is there, but is no regression file of '{tool}'", path.shown))
+                .hint(Hint::CheckOrNameRegressionFile));
+        }
+        Ok(Self { path, is_new: true })
+    }
+}
+
+/// Returns the tool of the registry that is meant; refuses an unknown one, unless parts of the registry are missing.
+fn known_tool<'r>(
+    name: &str,
+    registry: Option<&'r Registry>,
+    notices: &dyn Notices,
+) -> Result<Option<&'r Tool>, Error> {
+    let Some(registry) = registry else {
+        return Ok(None);
+    };
+    let found = registry.find(name);
+    if found.is_some() {
+        return Ok(found);
+    }
+    let near = nearest(name, &registry.names()).map(|name| format!("did you mean '{name}'?"));
+    if registry.gaps().is_empty() {
+        let error = Error::not_found(format!("the registry has no tool '{name}'"));
+        return Err(match near {
+            Some(near) => error.hint(near),
+            None => error,
+        });
+    }
+    let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
+    notices.warn(&format!("'{name}' is not known, but not all of the tool registry could be read{near}"));
+    Ok(None)
+}
+
+/// Returns the next id: not one of any eval file's, nor of an archive's, nor one whose hash is left.
+fn free_id(tool: &str, file: &EvalFile, path: &EvalPath, context: &Context<'_>) -> Result<String, Error> {
+    let settings = &context.settings;
+    let archive_path = archive_path(&path.path);
+    let archive = read_archive(&archive_path, &settings.shown(&archive_path))?;
+    let open = unsealed(file).count();
+    if open > 0 {
+        let cases = if open == 1 { "1 case has" } else { &format!("{open} cases have") };
+        context.notices.note(&format!("{cases} no hash in {}; 'karat regress seal' adds it", path.shown));
+    }
+    let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
+    let archived = archive.cases.iter().map(ArchivedCase::id);
+    let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
+    let elsewhere = project_ids(&settings.layout)?;
+    Ok(next_id(tool, taken.chain(elsewhere.iter().map(String::as_str))))
+}
+
+/// Returns the metadata of a new file, without the tool's version: a regression case guards a bug, and is not out of date
+/// when the tool is described in other words.
+fn metadata(tool: &str, now: &str) -> Map<String, Value> {
+    let members = [
+        ("toolName", json!(tool)),
+        ("generatedAt", json!(now)),
+        ("generatedBy", json!("karat regress")),
+        ("tier", json!(Tier::Regression.name())),
+        ("caseHashes", json!({})),
+    ];
+    members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn always_passes() -> Error {
+    Error::invalid("the case expects nothing that an answer could fail, so it would always pass")
+        .hint("say what must be true with --tools-called, --response-contains and the like; see --help")
+}
+
+fn new_case(request: &AddRequest, template: Template, id: String, created_at: String) -> Result<NewRegression, Error> {
+    let expect = merged(template.expect, &request.expect);
+    if expect.is_empty() {
+        return Err(always_passes());
+    }
+    if let [first, ..] = snapshot_keys(&expect).as_slice() {
+        let error = Error::invalid(format!(
+            "'{first}' uses a {{{{snapshot:...}}}} token, whose value changes: a regression case must only hold stable values"
+        ));
+        let is_of_run = matches!(request.source, Some(Source::Run { .. }));
+        return Err(if is_of_run { error.hint(Hint::ReplaceExpectation { key: (*first).to_owned() }) } else { error });
+    }
+    let bug_ref = bug_ref(request.bug_ref.as_deref(), template.trace_ref.as_deref());
+    let description = request.description.clone().or(template.description).unwrap_or_else(|| bug_ref.clone());
+    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(NewRegression {
+        id,
+        description: shorten(&description, MAX_DESCRIPTION_CHARS).into_owned(),
+        created_at,
+        bug_ref,
+        message: request.message.clone().unwrap_or(template.message),
+        stubs: request.stubs.clone().map(Value::Object).or(template.stubs),
+        max_turns: template.max_turns,
+        expect,
+    })
+}
+
+/// Puts the requested keys in the place of the same keys.
+fn merged(mut expect: Map<String, Value>, requested: &Map<String, Value>) -> Map<String, Value> {
+    // A case has one kind of routing, so a requested one replaces the other kind too.
+    if requested.contains_key("toolsCalled") || requested.contains_key("toolsAcceptable") {
+        for key in ["toolsCalled", "toolsCalledMatch", "toolsAcceptable"] {
+            expect.shift_remove(key);
+        }
+    }
+    expect.extend(requested.clone());
+    expect
+}

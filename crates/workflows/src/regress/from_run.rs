@@ -1,0 +1,123 @@
+//! A case that failed in a run, as the template of a regression case.
+
+use karat_core::case::SuiteFile;
+use karat_core::registry::same_name;
+use karat_core::result::{EarlierCase, EarlierResult, Outcome};
+use karat_json::nearest;
+use karat_project::{EvalPath, Results, discover, parse_suite_file, read_bytes, run_results};
+use serde_json::Value;
+
+use super::template::Template;
+use super::{project_file, raw_case};
+use crate::context::Context;
+use crate::error::Error;
+use crate::hint::Hint;
+use crate::settings::Settings;
+
+/// The newest run, whichever it is.
+const LATEST: &str = "latest";
+
+/// Finds a case of a run, and reads it from its eval file.
+pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Context<'_>) -> Result<Template, Error> {
+    let (settings, notices) = (&context.settings, context.notices);
+    let output_dir = &settings.layout.output_dir;
+    let results = if run == LATEST { newest_run(settings)? } else { run_results(output_dir, run)? };
+    let Some(run_id) = results.first().map(|result| result.run_id.clone()) else {
+        return Err(Error::not_found(format!("there is no run '{run}' in {}", output_dir.display()))
+            .hint("a run's id is in its result files' names; 'latest' is the newest"));
+    };
+    let (result, case) = find_result(&results, id, &run_id)?;
+    match case.outcome {
+        Outcome::Failed => {}
+        Outcome::Passed if even_if_passed => {}
+        Outcome::Passed => {
+            return Err(Error::invalid(format!("'{id}' passed in the run {run_id}, so it shows no bug"))
+                .hint("--even-if-passed takes it nevertheless"));
+        }
+        Outcome::Errored => {
+            let why = case.error.as_deref().unwrap_or_default();
+            notices.warn(&format!("'{id}' has no verdict in that run: {why}"));
+        }
+    }
+    let path = eval_file(result, settings)?;
+    let bytes = read_bytes(&path)?;
+    let Ok(SuiteFile::Eval(file)) = parse_suite_file(&path, &bytes) else {
+        return Err(Error::invalid(format!("{} is no valid eval file any more", path.shown)).hint(Hint::CheckFiles));
+    };
+    let hash = &result.metadata.eval_file_hash;
+    if !hash.is_empty() && *hash != file.hash {
+        notices.warn(&format!("{} changed since that run; the case is taken as it is now", path.shown));
+    }
+    let Some(raw) = raw_case(&bytes, id) else {
+        return Err(Error::invalid(format!("{} holds no case '{id}' any more", path.shown)));
+    };
+    Ok(Template {
+        tool: file.tool_name,
+        message: raw.pointer("/input/message").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        expect: raw.get("expect").and_then(Value::as_object).cloned().unwrap_or_default(),
+        stubs: raw.get("stubs").cloned(),
+        max_turns: raw.get("maxTurns").cloned(),
+        description: case.error.clone().or_else(|| Some(case.description.clone())).filter(|text| !text.is_empty()),
+        trace_ref: None,
+    })
+}
+
+fn newest_run(settings: &Settings) -> Result<Vec<EarlierResult>, Error> {
+    // The hint of `newest` is about baselines.
+    let results = Results::newest(&settings.layout)
+        .map_err(|error| Error { hints: vec![Hint::RunEvalsOrDescribeCase], ..Error::from(error) })?;
+    let mut suites = results.suites;
+    let newest = suites.first().map(|result| result.run_id.clone());
+    suites.retain(|result| Some(&result.run_id) == newest.as_ref());
+    Ok(suites)
+}
+
+/// Finds the result of a case; where several agents were asked, one with which it failed.
+fn find_result<'r>(
+    results: &'r [EarlierResult],
+    id: &str,
+    run_id: &str,
+) -> Result<(&'r EarlierResult, &'r EarlierCase), Error> {
+    let found = |result: &'r EarlierResult| Some((result, result.cases.iter().find(|case| case.id == id)?));
+    let mut all: Vec<(&EarlierResult, &EarlierCase)> = results.iter().filter_map(found).collect();
+    all.sort_by_key(|(_, case)| match case.outcome {
+        Outcome::Failed => 0,
+        Outcome::Errored => 1,
+        Outcome::Passed => 2,
+    });
+    let Some(&(result, case)) = all.first() else {
+        let ids: Vec<&str> = results.iter().flat_map(|result| &result.cases).map(|case| case.id.as_str()).collect();
+        let error = Error::not_found(format!("the run {run_id} has no case '{id}'"));
+        return Err(match nearest(id, &ids) {
+            Some(near) => error.hint(format!("did you mean '{near}'?")),
+            None => error,
+        });
+    };
+    let is_other = |other: &EarlierResult| other.metadata.eval_file != result.metadata.eval_file;
+    if let Some((other, _)) = all.iter().find(|(other, one)| one.outcome == case.outcome && is_other(other)) {
+        let (left, right) = (&result.metadata.eval_file, &other.metadata.eval_file);
+        return Err(Error::invalid(format!("the id '{id}' is in {left} and in {right}"))
+            .hint("give --message and the expectation instead of --from-run"));
+    }
+    Ok((result, case))
+}
+
+/// Finds the eval file of a result: where it says, or else by its tool and tier.
+fn eval_file(result: &EarlierResult, settings: &Settings) -> Result<EvalPath, Error> {
+    let named = &result.metadata.eval_file;
+    let path = settings.layout.root.join(named);
+    if !named.is_empty() && path.is_file() {
+        return Ok(project_file(path, settings));
+    }
+    let is_of_suite = |path: &EvalPath| match read_bytes(path).map(|bytes| parse_suite_file(path, &bytes)) {
+        Ok(Ok(SuiteFile::Eval(file))) => file.tier == result.tier && same_name(&file.tool_name, &result.tool_name),
+        _ => false,
+    };
+    let all = discover(&[], &settings.layout, &settings.layout.here)?;
+    all.into_iter().find(is_of_suite).ok_or_else(|| {
+        let what =
+            if named.is_empty() { format!("the {} evals of {}", result.tier, result.tool_name) } else { named.clone() };
+        Error::invalid(format!("the eval file of that run is gone: {what}"))
+            .hint("give --message and the expectation instead of --from-run")
+    })
+}

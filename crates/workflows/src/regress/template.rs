@@ -1,0 +1,59 @@
+//! What a regression case takes from a case that failed, or from a trace.
+
+use karat_core::case::Case;
+use serde_json::{Map, Value};
+
+#[derive(Default)]
+pub(super) struct Template {
+    pub(super) tool: String,
+    pub(super) message: String,
+    pub(super) expect: Map<String, Value>,
+    pub(super) stubs: Option<Value>,
+    pub(super) max_turns: Option<Value>,
+    /// Why it failed, or what it tests where it passed.
+    pub(super) description: Option<String>,
+    /// The trace and the place in it, as the case refers to them.
+    pub(super) trace_ref: Option<String>,
+}
+
+/// Returns what a case refers to: the bug, the trace, or both.
+pub(super) fn bug_ref(bug: Option<&str>, trace_ref: Option<&str>) -> String {
+    match (bug, trace_ref) {
+        (Some(bug), Some(trace)) => format!("{bug} ({trace})"),
+        (Some(one), None) | (None, Some(one)) => one.to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+/// Tells whether a case was made of this trace.
+pub(super) fn is_made_of(case: &Case, trace_ref: &str) -> bool {
+    let bug_ref = case.bug_ref.as_deref().unwrap_or_default();
+    let before = bug_ref.strip_suffix(')').and_then(|text| text.strip_suffix(trace_ref));
+    bug_ref == trace_ref || before.is_some_and(|bug| bug.ends_with(" ("))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case(Some("#7"), Some("trace a-1"), true)]
+    #[case(None, Some("trace a-1"), true)]
+    #[case(Some("#7 (trace a-1)"), None, true)]
+    #[case(Some("#7"), Some("trace a-12"), false)]
+    #[case(Some("#7"), Some("trace a-1 step 3"), false)]
+    #[case(Some("trace a"), None, false)]
+    #[case(Some("about trace a-1"), None, false)]
+    fn finds_the_trace_in_the_bug_reference(
+        #[case] bug: Option<&str>,
+        #[case] trace: Option<&str>,
+        #[case] same: bool,
+    ) {
+        let case = json!({"id": "x", "bugRef": bug_ref(bug, trace), "input": {"message": "m"}, "expect": {}});
+        let case = Case::read_one(&case).expect("a case");
+        assert_eq!(is_made_of(&case, "trace a-1"), same);
+    }
+}
