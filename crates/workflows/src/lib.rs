@@ -10,6 +10,7 @@ pub mod context;
 pub mod contradictions;
 mod error;
 mod event;
+pub mod feedback;
 mod hint;
 mod notice;
 pub mod settings;

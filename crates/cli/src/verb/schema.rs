@@ -24,10 +24,10 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::check::{CheckReport, RuleList};
 use crate::verb::eval::{DoctorReport, EvalCheckReport};
-use crate::verb::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::verb::forge::ForgeReport;
 use crate::verb::overlap::{ListReport, SuggestionReport};
 use crate::verb::regress::RegressReport;
+use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use karat_workflows::settings::Config;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {

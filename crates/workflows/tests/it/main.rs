@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod agreement;
+mod feedback;
 mod project;
 mod store_content;
 mod traces;
