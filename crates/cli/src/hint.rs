@@ -23,6 +23,10 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::RunWithoutStore => "--no-store runs without keeping anything there".to_owned(),
         Hint::AddEvalVersion => "'karat eval add FILE' makes another one of other code".to_owned(),
         Hint::ImportOrReceiveTraces => "karat trace import FILE, or karat trace receive".to_owned(),
+        Hint::ListFeedback => {
+            "'karat feedback list' shows who said what; --author NAME says whose rating it is".to_owned()
+        }
+        Hint::SkipInvalidRows => "--skip-invalid imports the rows that are valid".to_owned(),
         Hint::CreateStore => {
             "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another"
                 .to_owned()

@@ -68,7 +68,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<Ex
         Verb::Overlap(args) => verb::overlap::run(args, &surface),
         Verb::Regress(args) => verb::regress::run(args, &surface),
         Verb::Eval(args) => verb::eval::run(args, &surface),
-        Verb::Feedback(args) => verb::feedback::run(&args, environment, printer),
+        Verb::Feedback(args) => verb::feedback::run(&args, &surface),
         Verb::Review(args) => verb::review::run(&args, environment, printer),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
         Verb::Trace(args) => verb::trace::run(args, &surface),

@@ -45,6 +45,10 @@ pub enum Hint {
     RunWithoutStore,
     /// Put traces into the store from files, or while agents run.
     ImportOrReceiveTraces,
+    /// List who said what of which trace.
+    ListFeedback,
+    /// Import the valid rows only.
+    SkipInvalidRows,
     /// Create the store by using it, or name another.
     CreateStore,
     /// Check the eval files to see what is wrong with one.

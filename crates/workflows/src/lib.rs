@@ -15,6 +15,7 @@ pub mod doctor;
 mod error;
 pub mod evals;
 mod event;
+pub mod feedback;
 pub mod functions;
 mod hint;
 pub mod judge_stored;

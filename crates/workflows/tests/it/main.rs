@@ -7,6 +7,7 @@ mod check_functions;
 mod coverage;
 mod doctor;
 mod evals;
+mod feedback;
 mod functions;
 mod overlaps;
 mod project;
