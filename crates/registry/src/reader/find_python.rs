@@ -99,9 +99,8 @@ impl Project {
         let schema_given = schema_given.or_else(|| settings?.named(&["json_schema"])).filter(|one| !is_none(one.expr));
         let is_ignored = settings.is_some_and(|settings| settings.flag(self, "use_docstring_info") == Some(false));
         if let (true, Some(doc)) = (is_missing && !is_ignored, &function.docstring) {
-            let read = Docstring::read(&doc.text);
             let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
-            let text = if is_parsed { read.summary } else { library.description(read) };
+            let text = if is_parsed { Docstring::read(&doc.text).summary } else { library.description(&doc.text) };
             if !text.is_empty() {
                 description = Known::Known(text);
                 description_place = Some(self.module(module).place(doc.at));

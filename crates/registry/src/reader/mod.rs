@@ -11,6 +11,7 @@ mod evaluate;
 mod find_javascript;
 mod find_python;
 mod found;
+mod griffe;
 mod imports;
 mod javascript;
 mod json_module;
