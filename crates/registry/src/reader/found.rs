@@ -90,13 +90,10 @@ impl Findings {
         let name = match draft.name {
             Ok(name) => name,
             Err(_) if template.is_some() => return,
-            Err(Why { place, why }) => {
-                let what = format!(
-                    "the name of a tool is not known: {why}; the script of 'karat tools export-script' would show it"
-                );
+            Err(why) => {
                 let is_vague = draft.description.get().is_none() && draft.schema.get().is_none();
                 let gaps = if is_vague { &mut self.vague_gaps } else { &mut self.gaps };
-                gaps.push((draft.origin, Gap { kind: GapKind::Unknown, place, what }));
+                gaps.push((draft.origin, unnamed(why)));
                 return;
             }
         };
@@ -112,6 +109,13 @@ impl Findings {
         self.tools.push(Found { tool, origin: draft.origin, symbols: draft.symbols, template });
     }
 
+    /// Adds a tool of which nothing is known.
+    pub(crate) fn add_unnamed(&mut self, origin: Origin, why: Why) {
+        if self.seen.insert(origin) {
+            self.gaps.push((origin, unnamed(why)));
+        }
+    }
+
     /// Decides between definitions in functions and the calls of these functions: a definition that is known without a
     /// call stands for itself, and the others are what the calls make of them.
     pub(crate) fn settle(&mut self) {
@@ -125,6 +129,12 @@ impl Findings {
             self.gaps.append(&mut self.vague_gaps);
         }
     }
+}
+
+fn unnamed(Why { place, why }: Why) -> Gap {
+    let what =
+        format!("the name of a tool is not known: {why}; the script of 'karat tools export-script' would show it");
+    Gap { kind: GapKind::Unknown, place, what }
 }
 
 impl From<Why> for Unknown {

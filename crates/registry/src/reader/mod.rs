@@ -21,6 +21,7 @@ mod members;
 mod nesting;
 mod project;
 mod python;
+mod python_class;
 mod reached;
 mod syntax;
 mod text;

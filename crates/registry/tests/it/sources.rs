@@ -325,6 +325,35 @@ fn a_tool_class_takes_its_name_where_it_is_made() {
 }
 
 #[test]
+fn a_decorated_class_is_never_passed_over() {
+    let registry =
+        module(&[("m.py", "@tool\nclass Search:\n    def go(self): ...\n@tool\ndef f(x: int):\n    'F.'\n")]);
+    assert_eq!(registry.names(), ["f"]);
+    let gaps = gaps(&registry);
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert!(gaps[0].contains("m.py:1:2 ") && gaps[0].contains("what the decorator makes of the class"), "{gaps:?}");
+}
+
+#[test]
+fn a_function_is_a_tool_as_it_is_when_it_is_passed_on() {
+    let registry = module(&[(
+        "m.py",
+        "from pydantic_ai import Agent\nagent = Agent('test')\n\
+         def register(agent, name, signature):\n    def wrapper(x: int):\n        'Wraps.'\n    \
+         wrapper.__name__ = name\n    agent.tool_plain(wrapper)\n\
+         def first(x: int):\n    'Before.'\nfirst.__name__ = 'renamed'\nfirst.__doc__ = 'After.'\nagent.tool_plain(first)\n\
+         def second(x: int):\n    'Second.'\nsecond.__signature__ = make()\nagent.tool_plain(second)\n\
+         @agent.tool_plain\ndef third(x: int):\n    'Third.'\nthird.__name__ = 'too_late'\n",
+    )]);
+    assert_eq!(registry.names(), ["renamed", "second", "third"]);
+    assert_eq!(description(&registry, "renamed"), Some("After."));
+    assert!(registry.tool("second").unwrap().unknown(ToolField::InputSchema).is_some());
+    let gaps = gaps(&registry);
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert!(gaps[0].contains("m.py:6:24 the name of a tool is not known: 'name' is a parameter"), "{gaps:?}");
+}
+
+#[test]
 fn the_place_that_says_more_defines_a_tool() {
     let registry = module(&[(
         "m.ts",
