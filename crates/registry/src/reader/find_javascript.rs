@@ -380,6 +380,7 @@ impl Project {
         {
             schema = Known::Known(optional_input());
         }
+        findings.add_bases(entries, &name);
         let draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), schema, variable);
         findings.add(draft, |tool| self.extras(entries, tool));
     }

@@ -383,6 +383,7 @@ impl Project {
         if !is_tool || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
+        findings.add_bases(&entries, &name);
         let draft = self.draft(located, name, described, self.schema(schema.as_ref()), variable);
         findings.add(draft, |tool| self.extras(&entries, tool));
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::evaluate::{Located, Meaning, Why};
 use super::project::{ModuleId, Project};
-use super::syntax::ClassId;
+use super::syntax::{ClassId, Entry, Export, Expr, Imported, Kind, Statement};
 use super::text::{clean_doc, is_listed};
 use super::values::Entries;
 
@@ -61,6 +61,8 @@ pub(crate) struct Findings {
     vague_gaps: Vec<(Origin, Gap)>,
     /// Definitions that were read, as a tool or as a part of one.
     pub(crate) seen: HashSet<Origin>,
+    /// Objects that tools of these names are built on.
+    bases: Vec<(Origin, String)>,
     /// The call of a function that makes what is being read.
     pub(crate) call_site: Option<(Origin, ToolPlace)>,
 }
@@ -114,6 +116,26 @@ impl Findings {
         if self.seen.insert(origin) {
             self.gaps.push((origin, unnamed(why)));
         }
+    }
+
+    /// Notes which objects a tool of this name is built on.
+    pub(crate) fn add_bases(&mut self, entries: &Entries<'_>, name: &Result<String, Why>) {
+        let Ok(name) = name else { return };
+        self.bases.extend(entries.bases.iter().map(|base| (*base, name.clone())));
+    }
+
+    /// Leaves out objects that other tools are built on: those of the same name, and those that serve for nothing else.
+    pub(crate) fn drop_bases(&mut self, project: &Project) {
+        let is_base = |found: &&Found| {
+            self.bases.iter().any(|(base, name)| {
+                let is_built = |other: &Found| other.origin != *base && other.tool.name == *name;
+                *base == found.origin
+                    && self.tools.iter().any(is_built)
+                    && (*name == found.tool.name || project.is_only_spread(found))
+            })
+        };
+        let dropped: HashSet<Origin> = self.tools.iter().filter(is_base).map(|found| found.origin).collect();
+        self.tools.retain(|found| !dropped.contains(&found.origin));
     }
 
     /// Decides between definitions in functions and the calls of these functions: a definition that is known without a
@@ -229,6 +251,31 @@ impl Project {
             Ok(schema) => Known::Known(schema),
             Err(why) => Known::Unknown(why.into()),
         })
+    }
+
+    /// Tells whether the variable of an object is used for nothing but to build other objects.
+    fn is_only_spread(&self, found: &Found) -> bool {
+        let module = self.module(found.origin.0);
+        let Some(variable) = found.symbols.first() else { return false };
+        let uses = |expr: &Expr| {
+            let mut count = 0;
+            expr.walk(&mut |inner| count += usize::from(matches!(&inner.kind, Kind::Name(name) if name == variable)));
+            count
+        };
+        let (mut used, mut spread) = (0, 0);
+        for expr in module.scopes.iter().flat_map(|scope| &scope.statements).flat_map(Statement::expressions) {
+            used += uses(expr);
+            expr.walk(&mut |inner| {
+                let Kind::Object(entries) = &inner.kind else { return };
+                spread +=
+                    entries.iter().map(|one| if let Entry::Spread(base) = one { uses(base) } else { 0 }).sum::<usize>();
+            });
+        }
+        let is_exported =
+            module.exports.iter().any(|export| matches!(export, Export::Local { value, .. } if uses(value) > 0));
+        let is_imported = |statement: &Statement| matches!(statement, Statement::Import(import) if import.what == Imported::Name(variable.clone()));
+        let mut statements = self.modules.iter().flat_map(|module| &module.scopes).flat_map(|scope| &scope.statements);
+        used == spread && !is_exported && !statements.any(is_imported)
     }
 
     /// Reads the fields that only karat's own shape of a tool has.

@@ -70,16 +70,16 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
         project.hidden_tools(0, &mut findings);
     }
     findings.settle();
-    let mut tools = findings.tools;
     let mut gaps: Vec<Gap> = project.gaps.clone();
     if is_single {
         let reached = Reached::from(&project);
-        tools.retain(|found| reached.has(found));
+        findings.tools.retain(|found| reached.has(found));
         let is_reached = |origin: Origin| reached.whole.contains(&origin.0);
-        gaps.extend(findings.gaps.into_iter().filter(|(origin, _)| is_reached(*origin)).map(|(_, gap)| gap));
-    } else {
-        gaps.extend(findings.gaps.into_iter().map(|(_, gap)| gap));
+        findings.gaps.retain(|(origin, _)| is_reached(*origin));
     }
+    findings.drop_bases(&project);
+    gaps.extend(findings.gaps.into_iter().map(|(_, gap)| gap));
+    let mut tools = findings.tools;
     tools.sort_by_key(|found| found.origin);
     collect(tools, gaps)
 }

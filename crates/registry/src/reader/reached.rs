@@ -152,13 +152,9 @@ impl Project {
             let inner = source.scopes.iter().enumerate().filter(|(_, inner)| inner.parent == Some(scope));
             scopes.extend(inner.map(|(id, _)| id));
             for statement in &source.scopes[scope].statements {
-                match statement {
-                    Statement::SetMember { object, value, .. } => exprs.extend([object, value]),
-                    Statement::Assign { value: Some(value), .. }
-                    | Statement::Return(value)
-                    | Statement::Expression(value) => exprs.push(value),
-                    Statement::Import(import) => names.extend(import.local.clone()),
-                    _ => {}
+                exprs.extend(statement.expressions());
+                if let Statement::Import(import) = statement {
+                    names.extend(import.local.clone());
                 }
             }
         }

@@ -365,6 +365,35 @@ fn the_place_that_says_more_defines_a_tool() {
 }
 
 #[test]
+fn an_object_that_a_tool_is_built_on_is_not_the_tool() {
+    let folder = project(&[
+        (
+            "tools/skills.ts",
+            "export const SKILLS_META: Tool = { name: 'skills', description: 'Reads a skill.', parameters: { type: 'object' }, run };\n\
+             export const skillsTool = async (): Promise<Tool> => {\n  const skills = await load();\n  \
+             return { ...SKILLS_META, description: `Reads one of ${skills}.` };\n};\n",
+        ),
+        (
+            "tools/search.ts",
+            "const base = { name: 'search', description: 'Searches.', parameters: { type: 'object' } };\n\
+             export const web = { ...base, name: 'search_web' };\nexport const docs = { ...base, name: 'search_docs' };\n",
+        ),
+        (
+            "tools/both.ts",
+            "const plain = { name: 'plain', description: 'Plain.', parameters: { type: 'object' } };\n\
+             export const all = [plain, { ...plain, name: 'other' }];\n",
+        ),
+        ("tools/index.ts", "import { SKILLS_META } from './skills';\nexport const shown = [SKILLS_META];\n"),
+    ]);
+    let registry = read(&folder, "tools");
+    let mut names = registry.names();
+    names.sort_unstable();
+    assert_eq!(names, ["other", "plain", "search_docs", "search_web", "skills"]);
+    assert!(registry.tool("skills").unwrap().unknown(ToolField::Description).is_some());
+    assert_eq!(gaps(&registry), [""; 0]);
+}
+
+#[test]
 fn what_only_passes_tools_on_is_reported_where_nothing_else_is_found() {
     let passes = "def convert(tools):\n    return [{'name': tool.name, 'description': tool.text, 'input_schema': tool.schema} for tool in tools]\n";
     let registry = module(&[("m.py", passes)]);
