@@ -55,6 +55,7 @@ impl Project {
         let Some(decorator) = function.decorators.iter().find(|decorator| is_decorator(decorator)) else { return };
         let decorator = Located::new(module, scope, decorator);
         let library = self.library(&decorator);
+        self.note_server((module, function.at), &decorator, findings);
         let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
         self.function_tool(module, id, library, settings.as_ref(), findings);
     }
@@ -69,6 +70,7 @@ impl Project {
         findings: &mut Findings,
     ) {
         let function = &self.module(module).functions[id];
+        findings.handlers.insert((module, function.scope));
         let mut origin = (module, function.at);
         let mut place = self.module(module).place(function.at);
         let texts = settings.map(|settings| settings.texts(self)).unwrap_or_default();

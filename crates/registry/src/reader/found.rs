@@ -1,6 +1,6 @@
 //! A tool that was found, field by field.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use karat_core::registry::{Gap, GapKind, Known, Tool, ToolPlace, Unknown};
 use serde_json::Value;
@@ -9,6 +9,7 @@ use super::evaluate::{Located, Meaning, Why};
 use super::project::{ModuleId, Project};
 use super::syntax::{ClassId, Entry, Export, Expr, Imported, Kind, Statement};
 use super::text::{clean_doc, is_listed};
+use super::uses::Handlers;
 use super::values::Entries;
 
 /// Keys under which the schema of a tool's arguments stands.
@@ -61,6 +62,10 @@ pub(crate) struct Findings {
     vague_gaps: Vec<(Origin, Gap)>,
     /// Definitions that were read, as a tool or as a part of one.
     pub(crate) seen: HashSet<Origin>,
+    /// What runs as a tool.
+    pub(crate) handlers: Handlers,
+    /// By definition: the module whose server gets it as soon as its own module is loaded.
+    pub(crate) servers: HashMap<Origin, ModuleId>,
     /// Objects that tools of these names are built on.
     bases: Vec<(Origin, String)>,
     /// The call of a function that makes what is being read.
@@ -184,6 +189,16 @@ impl Project {
             description_place,
             schema,
             symbols: self.symbols(located.module, located.scope, variable),
+        }
+    }
+
+    /// Notes the server of a registration that runs when the module is loaded: `@mcp.tool()`, `server.tool(…)`.
+    pub(crate) fn note_server(&self, origin: Origin, callee: &Located<'_>, findings: &mut Findings) {
+        let callee = callee.call().map_or_else(|| callee.clone(), |call| callee.with(&call.callee));
+        if let (Kind::Member(server, _), 0) = (&callee.expr.kind, callee.scope)
+            && let Some(server) = self.resolve(&callee.with(server)).filter(|server| server.call().is_some())
+        {
+            findings.servers.insert(origin, server.module);
         }
     }
 

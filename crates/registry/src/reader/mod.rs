@@ -26,6 +26,7 @@ mod reached;
 mod syntax;
 mod text;
 mod unreadable;
+mod uses;
 mod values;
 mod zod;
 
@@ -34,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, Registry, Tool};
 
-use self::found::{Findings, Found, Origin};
+use self::found::{Findings, Found};
 pub(crate) use self::imports::is_script;
 use self::project::{Project, STACK_BYTES};
 use self::reached::Reached;
@@ -71,13 +72,17 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
     }
     findings.settle();
     let mut gaps: Vec<Gap> = project.gaps.clone();
+    let mut missing = project.missing.clone();
     if is_single {
-        let reached = Reached::from(&project);
-        findings.tools.retain(|found| reached.has(found));
-        let is_reached = |origin: Origin| reached.whole.contains(&origin.0);
-        findings.gaps.retain(|(origin, _)| is_reached(*origin));
+        let reached = Reached::from(&project, &findings.handlers);
+        findings.tools.retain(|found| reached.has(found, &findings.servers));
+        findings.gaps.retain(|(origin, _)| reached.whole.contains(&origin.0));
+        missing.retain(|(module, _)| reached.whole.contains(module));
+    } else {
+        missing.retain(|(module, _)| *module < project.entries);
     }
     findings.drop_bases(&project);
+    gaps.extend(missing.into_iter().map(|(_, gap)| gap));
     gaps.extend(findings.gaps.into_iter().map(|(_, gap)| gap));
     let mut tools = findings.tools;
     tools.sort_by_key(|found| found.origin);

@@ -35,6 +35,7 @@ impl Project {
             return;
         }
         if let Some(draft) = self.class_tool(module, id, None, None, is_tool) {
+            findings.handlers.insert((module, class.scope));
             findings.add(draft, |_| ());
         }
     }
@@ -58,6 +59,7 @@ impl Project {
         if has_fields && (!names_itself || !is_named || self.library(&decorator) == Library::LangChain) {
             self.model_tool(module, id, settings.as_ref(), findings);
         } else if let Some(draft) = draft {
+            findings.handlers.insert((module, self.module(module).classes[id].scope));
             findings.add(draft, |_| ());
         } else {
             let why = self.why(&decorator, "what the decorator makes of the class shows only at run time");

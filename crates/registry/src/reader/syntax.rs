@@ -189,6 +189,8 @@ pub(crate) struct Function {
     /// The scope of its body; its parent is where the function is defined.
     pub(crate) scope: ScopeId,
     pub(crate) parameters: Vec<Parameter>,
+    /// The type of what it returns; of Python only.
+    pub(crate) returns: Option<Expr>,
     pub(crate) docstring: Option<Text>,
     pub(crate) decorators: Vec<Expr>,
     pub(crate) class: Option<ClassId>,
