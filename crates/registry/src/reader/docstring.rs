@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::text::{clean_doc, is_listed};
+use super::text::clean_doc;
 
 /// A cleaned docstring, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub(crate) struct Docstring {
     pub(crate) parameters: BTreeMap<String, String>,
 }
 
-const PARAMETER_SECTIONS: [&str; 7] =
+pub(super) const PARAMETER_SECTIONS: [&str; 7] =
     ["args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters"];
 
-const OTHER_SECTIONS: [&str; 10] =
+pub(super) const OTHER_SECTIONS: [&str; 10] =
     ["returns", "return", "raises", "except", "exceptions", "yields", "yield", "example", "examples", "attributes"];
 
 impl Docstring {
@@ -51,60 +51,6 @@ impl Docstring {
         let summary = lines[..summary_end].join("\n").trim().to_owned();
         Self { whole: whole.clone(), summary, parameters }
     }
-}
-
-/// Returns the text before the first section, as griffe reads it: a heading of any words ends it where an indented block
-/// stands below and a blank line above. `is_lenient` lets a section of parameters follow the text without a blank line.
-pub(crate) fn first_text(whole: &str, is_lenient: bool) -> String {
-    let lines: Vec<&str> = whole.split('\n').collect();
-    let end = headings(&lines, is_lenient).next().map_or(lines.len(), |(at, _)| at);
-    lines[..end].join("\n").trim().to_owned()
-}
-
-/// Headings that griffe knows no section for and `FastMCP` takes for one.
-const ADMONITIONS: &str = "attention caution danger error hint important note notes raise references see-also tip todo warning \
-    warnings";
-
-/// Tells whether a docstring has a section that `FastMCP` knows; without one it takes all of the docstring.
-pub(crate) fn has_section(whole: &str) -> bool {
-    let lines: Vec<&str> = whole.split('\n').collect();
-    headings(&lines, false).any(|(_, title)| {
-        title.map(str::to_lowercase).is_none_or(|title| {
-            let title = title.as_str();
-            PARAMETER_SECTIONS.contains(&title)
-                || OTHER_SECTIONS.contains(&title)
-                || is_listed(&title.replace(' ', "-"), ADMONITIONS)
-        })
-    })
-}
-
-/// Returns where sections begin, outside of code, with their titles; fields and underlined titles have none.
-fn headings<'l>(lines: &'l [&'l str], is_lenient: bool) -> impl Iterator<Item = (usize, Option<&'l str>)> {
-    let is_blank = move |at: usize| lines.get(at).is_none_or(|line| line.trim().is_empty());
-    let is_indented = move |at: usize| !is_blank(at) && lines[at].starts_with(' ');
-    let mut is_code = false;
-    (0..lines.len()).filter_map(move |at| {
-        let line = lines[at].trim_end();
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        }
-        if is_code || line.is_empty() || line.starts_with(' ') {
-            return None;
-        }
-        let underline = lines.get(at + 1).map_or("", |line| line.trim());
-        if field(line).is_some() || underline.len() >= 3 && underline.bytes().all(|byte| byte == b'-') {
-            return Some((at, None));
-        }
-        let (title, rest) = line.split_once(':')?;
-        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
-        let is_title = title.starts_with(is_word)
-            && title.chars().all(|letter| is_word(letter) || letter.is_whitespace() || letter == '-')
-            && (rest.is_empty() || rest.starts_with(' '));
-        let is_apart = at == 0 || is_blank(at - 1);
-        let has_block = is_indented(at + 1) || (is_indented(at + 2) && !is_blank(at + 1));
-        let is_allowed = is_lenient && rest.is_empty() && PARAMETER_SECTIONS.contains(&title.to_lowercase().as_str());
-        (is_title && has_block && (is_apart || is_allowed)).then_some((at, Some(title)))
-    })
 }
 
 /// Returns the text before the arguments, the result and the exceptions, wherever they stand: the rule of smolagents.
@@ -242,7 +188,7 @@ fn continued(lines: &[&str], start: usize, text: &str, margin: usize, ends: impl
 }
 
 /// Reads `:param name: text` and `:param type name: text`; other fields have no name.
-fn field(line: &str) -> Option<(Option<String>, &str)> {
+pub(super) fn field(line: &str) -> Option<(Option<String>, &str)> {
     let rest = line.trim_start().strip_prefix([':', '@'])?;
     let (head, text) = rest.split_once(':')?;
     let mut words = head.split_whitespace();
@@ -256,7 +202,7 @@ fn field(line: &str) -> Option<(Option<String>, &str)> {
     }
 }
 
-fn indentation(line: &str) -> usize {
+pub(super) fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
@@ -288,35 +234,6 @@ mod tests {
         let read = Docstring::read("Gets it.\n\nUse when: the user asks.\nNote that args are optional.");
         assert_eq!(read.summary, read.whole);
         assert!(read.parameters.is_empty());
-    }
-
-    #[rstest]
-    #[case::section("Gets it.\n\nArgs:\n    x: y", "Gets it.", "Gets it.")]
-    #[case::no_blank_line("Gets it.\nArgs:\n    x: y", "Gets it.\nArgs:\n    x: y", "Gets it.")]
-    #[case::admonition("Gets it.\n\nUse when:\n    asked\n\nMore.", "Gets it.", "Gets it.")]
-    #[case::prose(
-        "Gets it.\n\nUse when: asked\nMore.",
-        "Gets it.\n\nUse when: asked\nMore.",
-        "Gets it.\n\nUse when: asked\nMore."
-    )]
-    #[case::code(
-        "Gets it.\n```\n\nArgs:\n    x\n```",
-        "Gets it.\n```\n\nArgs:\n    x\n```",
-        "Gets it.\n```\n\nArgs:\n    x\n```"
-    )]
-    #[case::field("Gets it.\n\n:param x: y", "Gets it.", "Gets it.")]
-    #[case::underlined("Gets it.\n\nParameters\n----------\nx : y", "Gets it.", "Gets it.")]
-    fn finds_the_first_text(#[case] whole: &str, #[case] strict: &str, #[case] lenient: &str) {
-        assert_eq!(first_text(whole, false), strict);
-        assert_eq!(first_text(whole, true), lenient);
-    }
-
-    #[rstest]
-    #[case("Gets it.\n\nReturns:\n    x", true)]
-    #[case("Gets it.\n\nNote:\n    x", true)]
-    #[case("Gets it.\n\nRules:\n    x", false)]
-    fn knows_sections(#[case] whole: &str, #[case] expected: bool) {
-        assert_eq!(has_section(whole), expected);
     }
 
     #[test]

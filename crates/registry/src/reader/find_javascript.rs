@@ -12,7 +12,7 @@ use super::found::{
     makes_tool, names_tool,
 };
 use super::project::{ModuleId, Project};
-use super::syntax::{Call, ClassId, Definition, Entry, Export, Expr, Kind, Language, ScopeId, Statement};
+use super::syntax::{Call, ClassId, Definition, Entry, Export, Expr, FunctionId, Kind, Language, ScopeId, Statement};
 use super::values::Entries;
 
 const NAME_KEYS: [&str; 4] = ["name", "id", "toolName", "tool_name"];
@@ -359,6 +359,8 @@ impl Project {
         if schema == Known::Absent {
             schema = Known::Known(json!({"type": "object", "properties": {}}));
         }
+        self.note_handlers(located, arguments.iter(), findings);
+        self.note_server((located.module, located.expr.at), located, findings);
         let draft = self.draft(located, name, description.as_ref(), schema, variable);
         findings.add(draft, |tool| {
             if let Some(entries) = &extras {
@@ -380,6 +382,8 @@ impl Project {
         {
             schema = Known::Known(optional_input());
         }
+        self.note_handlers(located, entries.list.iter().map(|(.., value)| value), findings);
+        findings.add_bases(entries, &name);
         let draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), schema, variable);
         findings.add(draft, |tool| self.extras(entries, tool));
     }
@@ -479,7 +483,30 @@ impl Project {
             Known::Absent if class.bases.iter().any(is_langchain) => Known::Known(optional_input()),
             schema => schema,
         };
+        findings.handlers.insert((module, class.scope));
         findings.add(self.class_draft(module, id, name, description, schema), |_| ());
+    }
+
+    /// Notes the functions of a tool: those that are written in its definition, and those that are given by name.
+    fn note_handlers<'s>(
+        &self,
+        located: &Located<'_>,
+        given: impl Iterator<Item = &'s Located<'s>>,
+        findings: &mut Findings,
+    ) {
+        let mut add = |module: ModuleId, id: FunctionId| {
+            findings.handlers.insert((module, self.module(module).functions[id].scope))
+        };
+        located.expr.walk(&mut |inner| {
+            if let Kind::Function(id) = inner.kind {
+                add(located.module, id);
+            }
+        });
+        for value in given {
+            if let Meaning::Function(module, id) = self.meaning(value) {
+                add(module, id);
+            }
+        }
     }
 
     /// Tells whether an expression is a text, known or not: a literal, a template, or a constant.

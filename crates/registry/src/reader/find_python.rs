@@ -11,13 +11,13 @@ use super::found::{
 };
 use super::library::Library;
 use super::project::{ModuleId, Project};
-use super::syntax::{Call, ClassId, Definition, Expr, FunctionId, Kind, Owner, ScopeId, Statement};
+use super::syntax::{Call, Definition, Expr, FunctionId, Kind, Owner, ScopeId, Statement};
 use super::text::{clean_doc, is_listed};
 use super::values::Entries;
 
-const NAME_KEYS: [&str; 4] = ["name", "name_override", "tool_name", "func_name"];
-const DESCRIPTION_KEYS: [&str; 5] = ["description", "description_override", "tool_description", "desc", "summary"];
-const METHODS: [&str; 8] = ["_run", "forward", "_arun", "run", "execute", "__call__", "call", "arun"];
+pub(super) const NAME_KEYS: [&str; 4] = ["name", "name_override", "tool_name", "func_name"];
+pub(super) const DESCRIPTION_KEYS: [&str; 5] =
+    ["description", "description_override", "tool_description", "desc", "summary"];
 
 impl Project {
     /// Finds the tools that a module defines.
@@ -55,6 +55,7 @@ impl Project {
         let Some(decorator) = function.decorators.iter().find(|decorator| is_decorator(decorator)) else { return };
         let decorator = Located::new(module, scope, decorator);
         let library = self.library(&decorator);
+        self.note_server((module, function.at), &decorator, findings);
         let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
         self.function_tool(module, id, library, settings.as_ref(), findings);
     }
@@ -69,6 +70,7 @@ impl Project {
         findings: &mut Findings,
     ) {
         let function = &self.module(module).functions[id];
+        findings.handlers.insert((module, function.scope));
         let mut origin = (module, function.at);
         let mut place = self.module(module).place(function.at);
         let texts = settings.map(|settings| settings.texts(self)).unwrap_or_default();
@@ -84,7 +86,7 @@ impl Project {
         let name = match (&name_given, texts.as_slice()) {
             (Some(given), _) if !is_none(given.expr) => self.text(given),
             (_, [first, ..]) if library.first_text_is_name() || is_tool_name(&first.1) => Ok(first.1.clone()),
-            _ => Ok(function.name.clone()),
+            _ => self.set_text(module, id, "__name__").unwrap_or_else(|| Ok(function.name.clone())),
         };
         let described = settings.and_then(|settings| settings.named(&DESCRIPTION_KEYS));
         let positional = match texts.as_slice() {
@@ -98,13 +100,15 @@ impl Project {
         let schema_given = settings.and_then(|settings| settings.named(&SCHEMA_KEYS));
         let schema_given = schema_given.or_else(|| settings?.named(&["json_schema"])).filter(|one| !is_none(one.expr));
         let is_ignored = settings.is_some_and(|settings| settings.flag(self, "use_docstring_info") == Some(false));
-        if let (true, Some(doc)) = (is_missing && !is_ignored, &function.docstring) {
-            let read = Docstring::read(&doc.text);
+        let docstring = self.docstring(module, id);
+        if let (true, Some(Err(why))) = (is_missing, &docstring) {
+            description = Known::Unknown(why.clone().into());
+        } else if let (true, Some(Ok((doc, at)))) = (is_missing && !is_ignored, &docstring) {
             let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
-            let text = if is_parsed { read.summary } else { library.description(read) };
+            let text = if is_parsed { Docstring::read(doc).summary } else { library.description(doc) };
             if !text.is_empty() {
                 description = Known::Known(text);
-                description_place = Some(self.module(module).place(doc.at));
+                description_place = Some(self.module(module).place(*at));
             }
         } else if is_missing
             && library == Library::LangChain
@@ -119,9 +123,14 @@ impl Project {
             settings.and_then(|settings| self.foreign_name(&settings.located.with(&settings.call.callee))).is_some_and(
                 |name| name.starts_with("langchain") && name.trim_end_matches(".from_function").ends_with(".Tool"),
             );
+        let signature =
+            [self.set_values(module, id, "__signature__"), self.set_values(module, id, "__annotations__")].concat();
         let schema = match schema_given {
             Some(given) => self.schema(Some(&given)),
             None if is_single_input => Known::Known(one_text("__arg1")),
+            None if let Some(set) = signature.first() => {
+                Known::Unknown(self.why(set, "the function gets another signature at run time").into())
+            }
             None => {
                 // Pydantic AI gives `@agent.tool` a context first, and `@agent.tool_plain` none.
                 let is_pydantic_ai = library == Library::PydanticAi;
@@ -134,6 +143,45 @@ impl Project {
         let symbols = self.symbols(module, function.scope, Some(&function.name));
         let draft = Draft { origin, place, name, description, description_place, schema, symbols };
         findings.add(draft, |_| ());
+    }
+
+    /// Returns what an attribute of a function is set to before the function is made a tool: `f.__name__ = …`.
+    fn set_values(&self, module: ModuleId, id: FunctionId, name: &str) -> Vec<Located<'_>> {
+        let source = self.module(module);
+        // A decorator has read the attributes already.
+        if source.functions[id].decorators.iter().any(is_decorator) {
+            return Vec::new();
+        }
+        let is_it = |object: &Located<'_>| matches!(self.meaning(object), Meaning::Function(home, function) if (home, function) == (module, id));
+        let mut values = Vec::new();
+        for (scope, statements) in source.scopes.iter().map(|scope| &scope.statements).enumerate() {
+            for statement in statements {
+                if let Statement::SetMember { object, name: set, value } = statement
+                    && set == name
+                    && is_it(&Located::new(module, scope, object))
+                {
+                    values.push(Located::new(module, scope, value));
+                }
+            }
+        }
+        values
+    }
+
+    fn set_text(&self, module: ModuleId, id: FunctionId, name: &str) -> Option<Result<String, Why>> {
+        match self.set_values(module, id, name).as_slice() {
+            [] => None,
+            [only] => Some(self.text(only)),
+            [first, ..] => Some(Err(self.why(first, format!("'{name}' gets several values")))),
+        }
+    }
+
+    /// Returns the docstring that a function has when it is made a tool, with its place.
+    fn docstring(&self, module: ModuleId, id: FunctionId) -> Option<Result<(String, u32), Why>> {
+        let function = &self.module(module).functions[id];
+        match self.set_text(module, id, "__doc__") {
+            Some(text) => Some(text.map(|text| (text, function.at))),
+            None => function.docstring.as_ref().map(|doc| Ok((doc.text.clone(), doc.at))),
+        }
     }
 
     fn expressions(
@@ -232,36 +280,6 @@ impl Project {
                 self.model_tool(home, model, None, findings);
             }
         }
-    }
-
-    /// Returns the pydantic model that an expression is.
-    fn model<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, ClassId)> {
-        match self.meaning(located) {
-            Meaning::Class(module, id) => self.is_model(module, id, 0).then_some((module, id)),
-            _ => None,
-        }
-    }
-
-    /// Adds a model whose fields are the arguments: `pydantic_function_tool(Search)`, `bind_tools([Search])`.
-    fn model_tool(&self, module: ModuleId, id: ClassId, settings: Option<&Settings<'_, '_>>, findings: &mut Findings) {
-        let class = &self.module(module).classes[id];
-        // A tool of its own is found as a class.
-        if self.is_tool_class(module, self.module(module).scopes[class.scope].parent.unwrap_or(0), id, 0) {
-            return;
-        }
-        let given = |keys: &[&str]| settings.and_then(|settings| settings.named(keys));
-        let name = given(&NAME_KEYS).map_or_else(|| Ok(class.name.clone()), |name| self.text(&name));
-        let mut schema = self.model_schema(module, id);
-        if let Some(members) = schema.as_object_mut() {
-            members.shift_remove("description");
-        }
-        let description = given(&DESCRIPTION_KEYS).map(Meaning::Expr);
-        let mut draft = self.class_draft(module, id, name, description, Known::Known(schema));
-        if let (Some(settings), Some(_)) = (settings, given(&NAME_KEYS)) {
-            // A name of its own makes it another tool than the model itself.
-            draft.origin = (settings.located.module, settings.located.expr.at);
-        }
-        findings.add(draft, |_| ());
     }
 
     fn function<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, FunctionId)> {
@@ -367,116 +385,9 @@ impl Project {
         if !is_tool || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
+        findings.add_bases(&entries, &name);
         let draft = self.draft(located, name, described, self.schema(schema.as_ref()), variable);
         findings.add(draft, |tool| self.extras(&entries, tool));
-    }
-
-    /// A class that stands on a class of tools and says its name, or says all that a tool has.
-    fn tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, findings: &mut Findings) {
-        let class = &self.module(module).classes[id];
-        let decorator = class.decorators.iter().find(|decorator| is_decorator(decorator));
-        let decorator = decorator.map(|decorator| Located::new(module, scope, decorator));
-        let is_tool = decorator.is_some() || self.is_tool_class(module, scope, id, 0);
-        // Of other classes only those count that say a name themselves.
-        let names_itself = self.method(module, id, "__init__").is_some()
-            || self.module(module).scopes[class.scope].statements.iter().any(|statement| match statement {
-                Statement::Assign { name, .. } | Statement::Define { name, .. } => name.ends_with("name"),
-                _ => false,
-            });
-        if !is_tool && !names_itself {
-            return;
-        }
-        let settings =
-            decorator.as_ref().and_then(|one| Some(Settings { call: one.call()?, located: one, is_decorator: true }));
-        let registered = settings.as_ref().and_then(|settings| Some(settings.texts(self).first()?.1.clone()));
-        if let Some(draft) = self.class_tool(module, id, None, registered, is_tool) {
-            findings.add(draft, |_| ());
-        }
-    }
-
-    /// An instance of a class of tools that gets another name than its class has: `Search(name="search_docs")`.
-    fn tool_instance<'p>(&'p self, located: &Located<'p>, call: &'p Call, findings: &mut Findings) -> bool {
-        let Meaning::Class(module, id) = self.meaning(&located.with(&call.callee)) else { return false };
-        let scope = self.module(module).scopes[self.module(module).classes[id].scope].parent.unwrap_or(0);
-        if call.arguments.is_empty() && call.named.is_empty() || !self.is_tool_class(module, scope, id, 0) {
-            return false;
-        }
-        let Some(mut draft) = self.class_tool(module, id, Some(located), None, true) else { return false };
-        let own_name = self.class_tool(module, id, None, None, true).map(|own| own.name);
-        if draft.name.is_err() || own_name.as_ref() == Some(&draft.name) {
-            return false;
-        }
-        let site = (located.module, located.expr.at);
-        if matches!(own_name, Some(Err(_))) {
-            findings.call_site = Some((site, self.place(located)));
-            findings.add(draft, |_| ());
-            findings.call_site = None;
-        } else {
-            (draft.origin, draft.place) = (site, self.place(located));
-            findings.add(draft, |_| ());
-        }
-        true
-    }
-
-    /// Reads what a class of tools says, or an instance that a call makes of it.
-    fn class_tool<'p>(
-        &'p self,
-        module: ModuleId,
-        id: ClassId,
-        call: Option<&Located<'p>>,
-        registered: Option<String>,
-        is_tool: bool,
-    ) -> Option<Draft> {
-        // A base class of a library gets the fields from the constructor.
-        let super_call = self.super_call_in(module, id, call);
-        let field = |keys: &[&str]| {
-            self.class_field(module, id, call, keys).or_else(|| {
-                let located = super_call.as_ref()?;
-                let settings = Settings { call: located.call()?, located, is_decorator: true };
-                settings.named(keys).map(Meaning::Expr)
-            })
-        };
-        let name = registered.map(Ok).or_else(|| self.class_name(field(&["name", "tool_name"])))?;
-        let (description, schema) = (field(&DESCRIPTION_KEYS), field(&SCHEMA_KEYS));
-        if !is_tool && (description.is_none() || schema.is_none() || name.is_err()) {
-            return None;
-        }
-        let listed = match &schema {
-            Some(Meaning::Expr(given)) => self.inputs(given),
-            _ => None,
-        };
-        let schema = match (listed, schema) {
-            (Some(listed), _) => Known::Known(listed),
-            (None, Some(schema)) => self.class_schema(Some(schema)),
-            (None, None) => self.method_schema(module, id),
-        };
-        Some(self.class_draft(module, id, name, description, schema))
-    }
-
-    /// Returns the schema of the method that runs a tool.
-    fn method_schema(&self, module: ModuleId, id: ClassId) -> Known<Value> {
-        let method = METHODS.iter().find_map(|name| match self.attribute(module, id, name)? {
-            Meaning::Function(home, method) => Some(self.signature_schema(home, method, false)),
-            _ => None,
-        });
-        method.map_or(Known::Absent, Known::Known)
-    }
-
-    fn is_tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, depth: usize) -> bool {
-        let class = &self.module(module).classes[id];
-        depth < 10
-            && class.bases.iter().any(|base| {
-                let is_named = |name: &str| words(name).iter().any(|word| word == "tool");
-                match self.meaning(&Located::new(module, scope, base)) {
-                    Meaning::Class(home, base) => {
-                        let outside =
-                            self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
-                        is_named(&self.module(home).classes[base].name)
-                            || self.is_tool_class(home, outside, base, depth + 1)
-                    }
-                    _ => base.last_name().is_some_and(is_named),
-                }
-            })
     }
 
     /// Returns the names that lead to something: its own and those of what encloses it.
@@ -498,14 +409,14 @@ impl Project {
 }
 
 /// The arguments of a call or decorator.
-struct Settings<'s, 'p> {
-    call: &'p Call,
-    located: &'s Located<'p>,
-    is_decorator: bool,
+pub(super) struct Settings<'s, 'p> {
+    pub(super) call: &'p Call,
+    pub(super) located: &'s Located<'p>,
+    pub(super) is_decorator: bool,
 }
 
 impl<'p> Settings<'_, 'p> {
-    fn named(&self, keys: &[&str]) -> Option<Located<'p>> {
+    pub(super) fn named(&self, keys: &[&str]) -> Option<Located<'p>> {
         keys.iter().find_map(|key| self.call.named(key)).map(|value| self.located.with(value))
     }
 
@@ -514,7 +425,7 @@ impl<'p> Settings<'_, 'p> {
     }
 
     /// Returns the leading texts among the positional arguments, functions left out.
-    fn texts(&self, project: &'p Project) -> Vec<(Located<'p>, String)> {
+    pub(super) fn texts(&self, project: &'p Project) -> Vec<(Located<'p>, String)> {
         let mut texts = Vec::new();
         for argument in &self.call.arguments {
             let argument = self.located.with(argument);
@@ -528,7 +439,12 @@ impl<'p> Settings<'_, 'p> {
         texts
     }
 
-    fn flag(&self, project: &'p Project, name: &str) -> Option<bool> {
+    /// Returns the first text among the positional arguments.
+    pub(super) fn first_text(&self, project: &'p Project) -> Option<String> {
+        Some(self.texts(project).into_iter().next()?.1)
+    }
+
+    pub(super) fn flag(&self, project: &'p Project, name: &str) -> Option<bool> {
         self.named(&[name]).and_then(|flag| project.boolean(&flag))
     }
 }
@@ -540,7 +456,7 @@ fn object_schema<'p>(project: &'p Project, entries: &Entries<'p>) -> Option<Loca
     (!is_list).then(|| value.clone())
 }
 
-fn is_decorator(decorator: &Expr) -> bool {
+pub(super) fn is_decorator(decorator: &Expr) -> bool {
     decorator.last_name().is_some_and(is_maker)
 }
 

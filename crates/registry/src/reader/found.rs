@@ -1,14 +1,15 @@
 //! A tool that was found, field by field.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use karat_core::registry::{Gap, GapKind, Known, Tool, ToolPlace, Unknown};
 use serde_json::Value;
 
 use super::evaluate::{Located, Meaning, Why};
 use super::project::{ModuleId, Project};
-use super::syntax::ClassId;
+use super::syntax::{ClassId, Entry, Export, Expr, Imported, Kind, Statement};
 use super::text::{clean_doc, is_listed};
+use super::uses::Handlers;
 use super::values::Entries;
 
 /// Keys under which the schema of a tool's arguments stands.
@@ -61,6 +62,12 @@ pub(crate) struct Findings {
     vague_gaps: Vec<(Origin, Gap)>,
     /// Definitions that were read, as a tool or as a part of one.
     pub(crate) seen: HashSet<Origin>,
+    /// What runs as a tool.
+    pub(crate) handlers: Handlers,
+    /// By definition: the module whose server gets it as soon as its own module is loaded.
+    pub(crate) servers: HashMap<Origin, ModuleId>,
+    /// Objects that tools of these names are built on.
+    bases: Vec<(Origin, String)>,
     /// The call of a function that makes what is being read.
     pub(crate) call_site: Option<(Origin, ToolPlace)>,
 }
@@ -90,13 +97,10 @@ impl Findings {
         let name = match draft.name {
             Ok(name) => name,
             Err(_) if template.is_some() => return,
-            Err(Why { place, why }) => {
-                let what = format!(
-                    "the name of a tool is not known: {why}; the script of 'karat tools export-script' would show it"
-                );
+            Err(why) => {
                 let is_vague = draft.description.get().is_none() && draft.schema.get().is_none();
                 let gaps = if is_vague { &mut self.vague_gaps } else { &mut self.gaps };
-                gaps.push((draft.origin, Gap { kind: GapKind::Unknown, place, what }));
+                gaps.push((draft.origin, unnamed(why)));
                 return;
             }
         };
@@ -112,6 +116,33 @@ impl Findings {
         self.tools.push(Found { tool, origin: draft.origin, symbols: draft.symbols, template });
     }
 
+    /// Adds a tool of which nothing is known.
+    pub(crate) fn add_unnamed(&mut self, origin: Origin, why: Why) {
+        if self.seen.insert(origin) {
+            self.gaps.push((origin, unnamed(why)));
+        }
+    }
+
+    /// Notes which objects a tool of this name is built on.
+    pub(crate) fn add_bases(&mut self, entries: &Entries<'_>, name: &Result<String, Why>) {
+        let Ok(name) = name else { return };
+        self.bases.extend(entries.bases.iter().map(|base| (*base, name.clone())));
+    }
+
+    /// Leaves out objects that other tools are built on: those of the same name, and those that serve for nothing else.
+    pub(crate) fn drop_bases(&mut self, project: &Project) {
+        let is_base = |found: &&Found| {
+            self.bases.iter().any(|(base, name)| {
+                let is_built = |other: &Found| other.origin != *base && other.tool.name == *name;
+                *base == found.origin
+                    && self.tools.iter().any(is_built)
+                    && (*name == found.tool.name || project.is_only_spread(found))
+            })
+        };
+        let dropped: HashSet<Origin> = self.tools.iter().filter(is_base).map(|found| found.origin).collect();
+        self.tools.retain(|found| !dropped.contains(&found.origin));
+    }
+
     /// Decides between definitions in functions and the calls of these functions: a definition that is known without a
     /// call stands for itself, and the others are what the calls make of them.
     pub(crate) fn settle(&mut self) {
@@ -125,6 +156,12 @@ impl Findings {
             self.gaps.append(&mut self.vague_gaps);
         }
     }
+}
+
+fn unnamed(Why { place, why }: Why) -> Gap {
+    let what =
+        format!("the name of a tool is not known: {why}; the script of 'karat tools export-script' would show it");
+    Gap { kind: GapKind::Unknown, place, what }
 }
 
 impl From<Why> for Unknown {
@@ -152,6 +189,16 @@ impl Project {
             description_place,
             schema,
             symbols: self.symbols(located.module, located.scope, variable),
+        }
+    }
+
+    /// Notes the server of a registration that runs when the module is loaded: `@mcp.tool()`, `server.tool(…)`.
+    pub(crate) fn note_server(&self, origin: Origin, callee: &Located<'_>, findings: &mut Findings) {
+        let callee = callee.call().map_or_else(|| callee.clone(), |call| callee.with(&call.callee));
+        if let (Kind::Member(server, _), 0) = (&callee.expr.kind, callee.scope)
+            && let Some(server) = self.resolve(&callee.with(server)).filter(|server| server.call().is_some())
+        {
+            findings.servers.insert(origin, server.module);
         }
     }
 
@@ -219,6 +266,31 @@ impl Project {
             Ok(schema) => Known::Known(schema),
             Err(why) => Known::Unknown(why.into()),
         })
+    }
+
+    /// Tells whether the variable of an object is used for nothing but to build other objects.
+    fn is_only_spread(&self, found: &Found) -> bool {
+        let module = self.module(found.origin.0);
+        let Some(variable) = found.symbols.first() else { return false };
+        let uses = |expr: &Expr| {
+            let mut count = 0;
+            expr.walk(&mut |inner| count += usize::from(matches!(&inner.kind, Kind::Name(name) if name == variable)));
+            count
+        };
+        let (mut used, mut spread) = (0, 0);
+        for expr in module.scopes.iter().flat_map(|scope| &scope.statements).flat_map(Statement::expressions) {
+            used += uses(expr);
+            expr.walk(&mut |inner| {
+                let Kind::Object(entries) = &inner.kind else { return };
+                spread +=
+                    entries.iter().map(|one| if let Entry::Spread(base) = one { uses(base) } else { 0 }).sum::<usize>();
+            });
+        }
+        let is_exported =
+            module.exports.iter().any(|export| matches!(export, Export::Local { value, .. } if uses(value) > 0));
+        let is_imported = |statement: &Statement| matches!(statement, Statement::Import(import) if import.what == Imported::Name(variable.clone()));
+        let mut statements = self.modules.iter().flat_map(|module| &module.scopes).flat_map(|scope| &scope.statements);
+        used == spread && !is_exported && !statements.any(is_imported)
     }
 
     /// Reads the fields that only karat's own shape of a tool has.

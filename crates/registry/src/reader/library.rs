@@ -1,7 +1,8 @@
 //! Which library makes a tool of something, by its imports: libraries differ in what they make of a docstring.
 
-use super::docstring::{Docstring, before_arguments, first_text, has_section, without_arguments};
+use super::docstring::{Docstring, before_arguments, without_arguments};
 use super::evaluate::{Located, Meaning};
+use super::griffe::{first_text, has_section, text_and_result};
 use super::project::Project;
 use super::syntax::{Expr, Kind, Owner, Statement};
 
@@ -44,13 +45,14 @@ const DECORATORS: [(&str, Library); 3] = [
 ];
 
 impl Library {
-    /// Returns the part of a docstring that is the description.
-    pub(crate) fn description(self, docstring: Docstring) -> String {
+    /// Returns what is the description of a docstring.
+    pub(crate) fn description(self, text: &str) -> String {
+        let docstring = Docstring::read(text);
         let whole = &docstring.whole;
         match self {
             Self::FastMcp if has_section(whole) => first_text(whole, false),
             Self::OpenAiAgents => first_text(whole, true),
-            Self::PydanticAi => first_text(whole, false),
+            Self::PydanticAi => text_and_result(text),
             Self::Smolagents => before_arguments(whole),
             Self::Strands => without_arguments(whole),
             Self::DocstringParser => docstring.summary,

@@ -11,6 +11,7 @@ mod evaluate;
 mod find_javascript;
 mod find_python;
 mod found;
+mod griffe;
 mod imports;
 mod javascript;
 mod json_module;
@@ -20,10 +21,12 @@ mod members;
 mod nesting;
 mod project;
 mod python;
+mod python_class;
 mod reached;
 mod syntax;
 mod text;
 mod unreadable;
+mod uses;
 mod values;
 mod zod;
 
@@ -32,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, Registry, Tool};
 
-use self::found::{Findings, Found, Origin};
+use self::found::{Findings, Found};
 pub(crate) use self::imports::is_script;
 use self::project::{Project, STACK_BYTES};
 use self::reached::Reached;
@@ -68,16 +71,20 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
         project.hidden_tools(0, &mut findings);
     }
     findings.settle();
-    let mut tools = findings.tools;
     let mut gaps: Vec<Gap> = project.gaps.clone();
+    let mut missing = project.missing.clone();
     if is_single {
-        let reached = Reached::from(&project);
-        tools.retain(|found| reached.has(found));
-        let is_reached = |origin: Origin| reached.whole.contains(&origin.0);
-        gaps.extend(findings.gaps.into_iter().filter(|(origin, _)| is_reached(*origin)).map(|(_, gap)| gap));
+        let reached = Reached::from(&project, &findings.handlers);
+        findings.tools.retain(|found| reached.has(found, &findings.servers));
+        findings.gaps.retain(|(origin, _)| reached.whole.contains(&origin.0));
+        missing.retain(|(module, _)| reached.whole.contains(module));
     } else {
-        gaps.extend(findings.gaps.into_iter().map(|(_, gap)| gap));
+        missing.retain(|(module, _)| *module < project.entries);
     }
+    findings.drop_bases(&project);
+    gaps.extend(missing.into_iter().map(|(_, gap)| gap));
+    gaps.extend(findings.gaps.into_iter().map(|(_, gap)| gap));
+    let mut tools = findings.tools;
     tools.sort_by_key(|found| found.origin);
     collect(tools, gaps)
 }

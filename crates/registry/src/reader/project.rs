@@ -31,7 +31,10 @@ pub(crate) struct Project {
     /// Number of modules that were asked for; the rest is imported by them.
     pub(crate) entries: usize,
     imports: HashMap<(ModuleId, Specifier), Option<ModuleId>>,
+    /// Files that cannot be read.
     pub(crate) gaps: Vec<Gap>,
+    /// Files that modules pass on and that are not there: they may define tools.
+    pub(crate) missing: Vec<(ModuleId, Gap)>,
     /// Steps of evaluation that are left: a few lines can ask for more than there is time for.
     steps: Steps,
 }
@@ -50,7 +53,14 @@ impl Project {
     pub(crate) fn load(entries: &[PathBuf], base: &Path) -> Self {
         let mut loader = Loader { base, by_path: HashMap::new(), scripts: ScriptResolver::default() };
         let steps = Steps { total: Cell::new(MAX_TOTAL_STEPS), statement: Cell::new(MAX_STATEMENT_STEPS) };
-        let mut project = Self { modules: Vec::new(), entries: 0, imports: HashMap::new(), gaps: Vec::new(), steps };
+        let mut project = Self {
+            modules: Vec::new(),
+            entries: 0,
+            imports: HashMap::new(),
+            gaps: Vec::new(),
+            missing: Vec::new(),
+            steps,
+        };
         loader.read(&mut project, entries);
         project.entries = project.modules.len();
         let mut next = 0;
@@ -64,7 +74,7 @@ impl Project {
             loader.read(&mut project, &missing);
             for (key, path) in wanted {
                 if path.is_none() {
-                    project.report_missing(&key);
+                    project.note_missing(&key);
                 }
                 let module = path.and_then(|path| loader.by_path.get(&path).copied().flatten());
                 project.imports.insert(key, module);
@@ -74,8 +84,7 @@ impl Project {
         project
     }
 
-    /// Reports a file that a module passes on and that is not there: it may define tools.
-    fn report_missing(&mut self, (module, (_, specifier)): &(ModuleId, Specifier)) {
+    fn note_missing(&mut self, (module, (_, specifier)): &(ModuleId, Specifier)) {
         let source = &self.modules[*module];
         let is_passed_on = source.exports.iter().any(|export| match export {
             Export::From { specifier: from, .. } | Export::All { specifier: from } => from == specifier,
@@ -84,7 +93,7 @@ impl Project {
         if is_passed_on && specifier.starts_with('.') {
             let place = ToolPlace { source: source.shown.clone(), position: None };
             let what = format!("there is no file for '{specifier}'");
-            self.gaps.push(Gap { kind: GapKind::Broken, place, what });
+            self.missing.push((*module, Gap { kind: GapKind::Broken, place, what }));
         }
     }
 

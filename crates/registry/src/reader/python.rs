@@ -154,6 +154,7 @@ impl Lowering<'_> {
         let parameters = self.parameters(scope, &function.parameters);
         let id = self.function(scope, class, name.clone(), function.name.start(), parameters, decorators);
         self.module.functions[id].docstring = docstring(&function.body);
+        self.module.functions[id].returns = function.returns.as_ref().map(|one| self.expression(scope, one));
         let body = self.module.functions[id].scope;
         self.statements(body, None, &function.body);
         self.push(scope, Statement::Define { name, defined: Definition::Function(id) });
@@ -273,7 +274,8 @@ impl Lowering<'_> {
         let id = self.module.functions.len();
         let body = self.module.open_scope(scope, Owner::Function(id));
         let at = at.to_u32();
-        let function = Function { name, at, scope: body, parameters, docstring: None, decorators, class };
+        let function =
+            Function { name, at, scope: body, parameters, returns: None, docstring: None, decorators, class };
         self.module.functions.push(function);
         id
     }

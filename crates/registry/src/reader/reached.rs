@@ -1,14 +1,16 @@
 //! Which tools a single file brings with it: its own, and those that it imports or whose definitions it calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::evaluate::{ANYWHERE, Located, Meaning};
-use super::found::Found;
+use super::found::{Found, Origin};
 use super::project::{self, ModuleId, Project};
 use super::syntax::{Definition, Export, Expr, Imported, Kind, Language, ScopeId, Statement};
+use super::uses::Handlers;
 
 pub(super) struct Reached<'p> {
     project: &'p Project,
+    handlers: &'p Handlers,
     /// Modules that count with all their tools and imports.
     pub(super) whole: BTreeSet<ModuleId>,
     /// Functions, classes and variables that are used.
@@ -18,10 +20,12 @@ pub(super) struct Reached<'p> {
 }
 
 impl<'p> Reached<'p> {
-    /// Follows what the first module imports, and what that uses in its turn.
-    pub(super) fn from(project: &'p Project) -> Self {
+    /// Follows what the first module uses of others, and what that uses in its turn. What only the tools use when they run
+    /// does not count.
+    pub(super) fn from(project: &'p Project, handlers: &'p Handlers) -> Self {
         let mut reached = Self {
             project,
+            handlers,
             whole: BTreeSet::from([0]),
             named: BTreeSet::new(),
             open_modules: vec![0],
@@ -30,9 +34,7 @@ impl<'p> Reached<'p> {
         loop {
             project.next_statement();
             if let Some(module) = reached.open_modules.pop() {
-                for (home, name) in imports(project, module) {
-                    reached.take(home, name.as_deref());
-                }
+                reached.open(module);
             } else if let Some((module, name)) = reached.open_names.pop() {
                 reached.follow(module, &name);
             } else {
@@ -41,10 +43,27 @@ impl<'p> Reached<'p> {
         }
     }
 
-    pub(super) fn has(&self, found: &Found) -> bool {
+    /// Tells whether a tool counts; `servers` says which module's server gets it.
+    pub(super) fn has(&self, found: &Found, servers: &HashMap<Origin, ModuleId>) -> bool {
         let module = found.origin.0;
         self.whole.contains(&module)
+            || servers.get(&found.origin).is_some_and(|server| self.whole.contains(server))
             || found.symbols.iter().any(|symbol| self.named.contains(&(module, symbol.clone())))
+    }
+
+    /// Takes what a module passes on, what its own code uses, and what it imports for no use of its own.
+    fn open(&mut self, module: ModuleId) {
+        let names = self.project.module_names(module, self.handlers);
+        for (home, name) in passed_on(self.project, module) {
+            self.take(home, name);
+        }
+        for LocalImport { scope, home, local, name } in local_imports(self.project, module) {
+            let is_used = local.is_some_and(|local| names.used.contains(local));
+            let is_idle = scope == 0 && local.is_none_or(|local| !names.mentioned.contains(local));
+            if is_used || is_idle {
+                self.take(home, name);
+            }
+        }
     }
 
     fn take(&mut self, home: ModuleId, name: Option<&str>) {
@@ -107,12 +126,12 @@ impl<'p> Reached<'p> {
             _ => None,
         });
         exprs.extend(exported);
-        for used in self.project.used_names(module, exprs, scopes) {
+        for used in self.project.used_names(module, exprs, scopes, self.handlers) {
             let mut is_imported = false;
-            for (home, local, imported) in local_imports(self.project, module) {
+            for LocalImport { home, local, name, .. } in local_imports(self.project, module) {
                 if local == Some(&used) {
                     is_imported = true;
-                    self.take(home, imported);
+                    self.take(home, name);
                 }
             }
             let anywhere = Located::new(module, 0, ANYWHERE);
@@ -123,81 +142,47 @@ impl<'p> Reached<'p> {
     }
 }
 
-impl Project {
-    /// Returns the names that expressions and everything in scopes use.
-    fn used_names<'p>(
-        &'p self,
-        module: ModuleId,
-        mut exprs: Vec<&'p Expr>,
-        mut scopes: Vec<ScopeId>,
-    ) -> BTreeSet<String> {
-        let source = self.module(module);
-        let mut names = BTreeSet::new();
-        let mut seen: BTreeSet<ScopeId> = BTreeSet::new();
-        loop {
-            while let Some(expr) = exprs.pop() {
-                expr.walk(&mut |inner| match &inner.kind {
-                    Kind::Name(name) => {
-                        names.insert(name.clone());
-                    }
-                    Kind::Function(id) => scopes.push(source.functions[*id].scope),
-                    Kind::Class(id) => scopes.push(source.classes[*id].scope),
-                    _ => {}
-                });
-            }
-            let Some(scope) = scopes.pop() else { return names };
-            if !seen.insert(scope) {
-                continue;
-            }
-            let inner = source.scopes.iter().enumerate().filter(|(_, inner)| inner.parent == Some(scope));
-            scopes.extend(inner.map(|(id, _)| id));
-            for statement in &source.scopes[scope].statements {
-                match statement {
-                    Statement::SetMember { object, value, .. } => exprs.extend([object, value]),
-                    Statement::Assign { value: Some(value), .. }
-                    | Statement::Return(value)
-                    | Statement::Expression(value) => exprs.push(value),
-                    Statement::Import(import) => names.extend(import.local.clone()),
-                    _ => {}
-                }
-            }
-        }
-    }
+/// An import from the project.
+struct LocalImport<'p> {
+    scope: ScopeId,
+    home: ModuleId,
+    local: Option<&'p String>,
+    /// The name there; none for the module as a whole.
+    name: Option<&'p str>,
 }
 
-/// Returns the imports of a module from the project: where from, the local name, and the name there.
-fn local_imports(project: &Project, module: ModuleId) -> Vec<(ModuleId, Option<&String>, Option<&str>)> {
+fn local_imports(project: &Project, module: ModuleId) -> Vec<LocalImport<'_>> {
     let source = project.module(module);
     let mut found = Vec::new();
-    for statement in source.scopes.iter().flat_map(|scope| &scope.statements) {
+    for (scope, statement) in
+        source.scopes.iter().enumerate().flat_map(|(id, scope)| scope.statements.iter().map(move |one| (id, one)))
+    {
         let Statement::Import(import) = statement else { continue };
         let name = match &import.what {
             Imported::Name(name) => Some(name.as_str()),
             Imported::Module | Imported::All => None,
         };
+        let local = import.local.as_ref();
         if let Some(home) = project.imported(module, import.level, &import.from) {
-            found.push((home, import.local.as_ref(), name));
+            found.push(LocalImport { scope, home, local, name });
         }
         if let (Language::Python, Some(name)) = (source.language, name)
             && let Some(home) = project.imported(module, import.level, &project::submodule(&import.from, name))
         {
-            found.push((home, import.local.as_ref(), None));
+            found.push(LocalImport { scope, home, local, name: None });
         }
     }
     found
 }
 
-/// Returns the modules that a module imports or passes on, with the name that it takes of each.
-fn imports(project: &Project, module: ModuleId) -> Vec<(ModuleId, Option<String>)> {
-    let local = local_imports(project, module).into_iter();
-    let mut found: Vec<_> = local.map(|(home, _, name)| (home, name.map(str::to_owned))).collect();
-    for export in &project.module(module).exports {
+/// Returns the modules that a module passes on, with the name that it takes of each.
+fn passed_on(project: &Project, module: ModuleId) -> impl Iterator<Item = (ModuleId, Option<&str>)> {
+    project.module(module).exports.iter().filter_map(move |export| {
         let (specifier, name) = match export {
-            Export::From { specifier, imported: Imported::Name(name), .. } => (specifier, Some(name.clone())),
+            Export::From { specifier, imported: Imported::Name(name), .. } => (specifier, Some(name.as_str())),
             Export::From { specifier, .. } | Export::All { specifier } => (specifier, None),
-            Export::Local { .. } => continue,
+            Export::Local { .. } => return None,
         };
-        found.extend(project.imported(module, 0, specifier).map(|home| (home, name)));
-    }
-    found
+        project.imported(module, 0, specifier).map(|home| (home, name))
+    })
 }

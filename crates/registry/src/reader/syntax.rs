@@ -135,6 +135,19 @@ pub(crate) enum Statement {
     Expression(Expr),
 }
 
+impl Statement {
+    /// Returns the expressions of a statement, without what it defines.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let (first, second) = match self {
+            Self::SetMember { object, value, .. } => (Some(object), Some(value)),
+            Self::Assign { value, .. } => (value.as_ref(), None),
+            Self::Return(value) | Self::Expression(value) => (Some(value), None),
+            Self::Rebind { .. } | Self::Define { .. } | Self::Import(_) => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Definition {
     Function(FunctionId),
@@ -176,6 +189,8 @@ pub(crate) struct Function {
     /// The scope of its body; its parent is where the function is defined.
     pub(crate) scope: ScopeId,
     pub(crate) parameters: Vec<Parameter>,
+    /// The type of what it returns; of Python only.
+    pub(crate) returns: Option<Expr>,
     pub(crate) docstring: Option<Text>,
     pub(crate) decorators: Vec<Expr>,
     pub(crate) class: Option<ClassId>,

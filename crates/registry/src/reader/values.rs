@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::evaluate::{Located, MAX_STEPS, Meaning, Why};
+use super::found::Origin;
 use super::project::Project;
 use super::syntax::{Arithmetic, Call, Entry, Expr, Kind, Language};
 use super::text::{clean_doc, dedent};
@@ -52,7 +53,7 @@ impl Project {
     /// Returns the entries of an object in their order; the flag tells whether there may be more.
     pub(crate) fn entries<'p>(&'p self, located: &Located<'p>) -> Option<Entries<'p>> {
         let found = self.resolve(located)?;
-        let mut entries = Entries::default();
+        let mut entries = Entries { origin: Some((found.module, found.expr.at)), ..Entries::default() };
         match &found.expr.kind {
             Kind::Object(written) => {
                 for entry in written {
@@ -99,6 +100,7 @@ impl Project {
         match self.entries(&inner) {
             Some(inner) => {
                 entries.is_open |= inner.is_open;
+                entries.bases.extend(inner.origin.into_iter().chain(inner.bases));
                 for (name, at, value) in inner.list {
                     entries.set(name, at, value);
                 }
@@ -338,6 +340,10 @@ pub(crate) struct Entries<'p> {
     pub(crate) list: Vec<(String, u32, Located<'p>)>,
     /// There are entries whose names are not known.
     pub(crate) is_open: bool,
+    /// Where the object is written.
+    origin: Option<Origin>,
+    /// Where the objects are written that it is built on: `{ ...base, name: "x" }`.
+    pub(crate) bases: Vec<Origin>,
 }
 
 impl<'p> Entries<'p> {

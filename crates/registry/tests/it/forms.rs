@@ -74,6 +74,7 @@ fn facts(registry: &Registry) -> BTreeMap<String, Value> {
 #[case("docstrings.py")]
 #[case("factories.ts")]
 #[case("computed.ts")]
+#[case("decorated_classes.py")]
 fn reads_every_tool(#[case] file: &str) {
     let path = folder().join(file);
     let expected = std::fs::read_to_string(path.with_extension("json")).unwrap();

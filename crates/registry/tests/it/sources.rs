@@ -182,6 +182,69 @@ fn a_typescript_file_brings_the_tools_that_it_passes_on_and_registers() {
 }
 
 #[test]
+fn a_missing_file_that_can_hide_no_tool_is_not_reported() {
+    let tool = "import { z } from '../vendor';\n\
+                export const look = defineTool({ name: 'look', description: 'Looks.', schema: { at: z.string() } });\n";
+    let folder = project(&[
+        ("src/tools/look.ts", tool),
+        ("src/vendor.ts", "export { z } from 'zod';\nexport * as Bundle from './generated/bundle.js';\n"),
+        ("src/main.ts", "export * from './tools/look';\nexport * from './generated/tools';\n"),
+    ]);
+    for path in ["src/tools/look.ts", "src/tools"] {
+        let registry = read(&folder, path);
+        assert_eq!((registry.names(), gaps(&registry)), (vec!["look"], vec![]), "{path}");
+    }
+    let registry = read(&folder, "src/main.ts");
+    assert_eq!(gaps(&registry), ["Broken src/main.ts there is no file for './generated/tools'"]);
+}
+
+#[test]
+fn a_single_file_brings_nothing_that_only_its_tools_use() {
+    let registry = module(&[
+        (
+            "app/tools/clicks.py",
+            "from __future__ import annotations\nfrom app.manager import get_manager\nfrom app.log import emit, Level\n\
+             from . import shared\n\
+             async def click(selector: str) -> Level:\n    emit(shared.TEXT)\n    return get_manager().click(selector)\n\
+             def register_click(agent):\n    @agent.tool\n    async def browser_click(context: RunContext, selector: str):\n        \
+             'Clicks.'\n        from app import tools\n        return await click(selector)\n",
+        ),
+        ("app/__init__.py", ""),
+        ("app/tools/__init__.py", "from app.tools.files import register_files\n"),
+        ("app/tools/shared.py", "TEXT = 'x'\n@tool\ndef shared_tool(x: int):\n    'Shared.'\n"),
+        (
+            "app/tools/files.py",
+            "def register_files(agent):\n    @agent.tool\n    def read_file(c: RunContext, x: str):\n        'Reads.'\n",
+        ),
+        ("app/log.py", "from app.tools import register_files\nclass Level: ...\ndef emit(x): register_files(x)\n"),
+        ("app/manager.py", "from app.log import emit\ndef get_manager(): emit(1)\n"),
+    ]);
+    assert_eq!(registry.names(), ["browser_click"]);
+}
+
+#[test]
+fn an_entry_file_brings_the_modules_that_register_at_its_server() {
+    let registry = module(&[
+        (
+            "main.py",
+            "from app import mcp\nfrom tools import weather, news as _news\nimport tools.sums\nimport stocks\n\
+             @mcp.tool()\ndef own(x: int):\n    'Own.'\n    return weather.helper(x)\n\
+             def main():\n    from late import register\n    register(mcp)\n    mcp.run()\nstocks.register(mcp)\n",
+        ),
+        ("app.py", "from fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool()\ndef base(x: int):\n    'Base.'\n"),
+        ("tools/__init__.py", ""),
+        ("tools/weather.py", "from app import mcp\ndef helper(x): ...\n@mcp.tool()\ndef rain(x: int):\n    'Rains.'\n"),
+        ("tools/news.py", "from app import mcp\n@mcp.tool()\ndef headlines(x: int):\n    'News.'\n"),
+        ("tools/sums.py", "from app import mcp\n@mcp.tool()\ndef add(x: int):\n    'Adds.'\n"),
+        ("late.py", "def register(mcp):\n    @mcp.tool()\n    def late(x: int):\n        'Late.'\n"),
+        ("stocks.py", "def register(mcp):\n    @mcp.tool()\n    def price(x: int):\n        'Price.'\n"),
+    ]);
+    let mut names = registry.names();
+    names.sort_unstable();
+    assert_eq!(names, ["add", "base", "headlines", "late", "own", "price", "rain"]);
+}
+
+#[test]
 fn two_tools_of_one_name_are_reported() {
     let registry = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'Two.'\n")]);
     assert_eq!(description(&registry, "a"), Some("One."));
@@ -325,6 +388,35 @@ fn a_tool_class_takes_its_name_where_it_is_made() {
 }
 
 #[test]
+fn a_decorated_class_is_never_passed_over() {
+    let registry =
+        module(&[("m.py", "@tool\nclass Search:\n    def go(self): ...\n@tool\ndef f(x: int):\n    'F.'\n")]);
+    assert_eq!(registry.names(), ["f"]);
+    let gaps = gaps(&registry);
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert!(gaps[0].contains("m.py:1:2 ") && gaps[0].contains("what the decorator makes of the class"), "{gaps:?}");
+}
+
+#[test]
+fn a_function_is_a_tool_as_it_is_when_it_is_passed_on() {
+    let registry = module(&[(
+        "m.py",
+        "from pydantic_ai import Agent\nagent = Agent('test')\n\
+         def register(agent, name, signature):\n    def wrapper(x: int):\n        'Wraps.'\n    \
+         wrapper.__name__ = name\n    agent.tool_plain(wrapper)\n\
+         def first(x: int):\n    'Before.'\nfirst.__name__ = 'renamed'\nfirst.__doc__ = 'After.'\nagent.tool_plain(first)\n\
+         def second(x: int):\n    'Second.'\nsecond.__signature__ = make()\nagent.tool_plain(second)\n\
+         @agent.tool_plain\ndef third(x: int):\n    'Third.'\nthird.__name__ = 'too_late'\n",
+    )]);
+    assert_eq!(registry.names(), ["renamed", "second", "third"]);
+    assert_eq!(description(&registry, "renamed"), Some("After."));
+    assert!(registry.tool("second").unwrap().unknown(ToolField::InputSchema).is_some());
+    let gaps = gaps(&registry);
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert!(gaps[0].contains("m.py:6:24 the name of a tool is not known: 'name' is a parameter"), "{gaps:?}");
+}
+
+#[test]
 fn the_place_that_says_more_defines_a_tool() {
     let registry = module(&[(
         "m.ts",
@@ -332,6 +424,35 @@ fn the_place_that_says_more_defines_a_tool() {
          export const tools = [{ name: 'search', description: 'Searches the web.', inputSchema: { type: 'object', properties: { q: {} } } }];\n",
     )]);
     assert_eq!(description(&registry, "search"), Some("Searches the web."));
+    assert_eq!(gaps(&registry), [""; 0]);
+}
+
+#[test]
+fn an_object_that_a_tool_is_built_on_is_not_the_tool() {
+    let folder = project(&[
+        (
+            "tools/skills.ts",
+            "export const SKILLS_META: Tool = { name: 'skills', description: 'Reads a skill.', parameters: { type: 'object' }, run };\n\
+             export const skillsTool = async (): Promise<Tool> => {\n  const skills = await load();\n  \
+             return { ...SKILLS_META, description: `Reads one of ${skills}.` };\n};\n",
+        ),
+        (
+            "tools/search.ts",
+            "const base = { name: 'search', description: 'Searches.', parameters: { type: 'object' } };\n\
+             export const web = { ...base, name: 'search_web' };\nexport const docs = { ...base, name: 'search_docs' };\n",
+        ),
+        (
+            "tools/both.ts",
+            "const plain = { name: 'plain', description: 'Plain.', parameters: { type: 'object' } };\n\
+             export const all = [plain, { ...plain, name: 'other' }];\n",
+        ),
+        ("tools/index.ts", "import { SKILLS_META } from './skills';\nexport const shown = [SKILLS_META];\n"),
+    ]);
+    let registry = read(&folder, "tools");
+    let mut names = registry.names();
+    names.sort_unstable();
+    assert_eq!(names, ["other", "plain", "search_docs", "search_web", "skills"]);
+    assert!(registry.tool("skills").unwrap().unknown(ToolField::Description).is_some());
     assert_eq!(gaps(&registry), [""; 0]);
 }
 

@@ -161,7 +161,16 @@ impl<'a> Lowering<'_> {
         let id = self.module.functions.len();
         let body = self.module.open_scope(scope, Owner::Function(id));
         let (at, decorators) = (span.start, Vec::new());
-        let function = Function { name, at, scope: body, parameters: Vec::new(), docstring: None, decorators, class };
+        let function = Function {
+            name,
+            at,
+            scope: body,
+            parameters: Vec::new(),
+            returns: None,
+            docstring: None,
+            decorators,
+            class,
+        };
         self.module.functions.push(function);
         self.module.functions[id].parameters = self.parameters(body, parameters);
         id

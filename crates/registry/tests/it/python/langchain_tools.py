@@ -63,6 +63,21 @@ def parsed(query: str) -> str:
     return ""
 
 
+@tool
+class Finish(BaseModel):
+    """The answer is ready."""
+
+    answer: str = Field(description="The answer")
+    name: str = "nobody"
+
+
+@tool("ask")
+class Question(SearchInput):
+    """Asks somebody."""
+
+    whom: str
+
+
 def add(a: int, b: int = 2) -> int:
     """Adds two numbers."""
     return a + b

@@ -31,6 +31,41 @@ def sections(sides: int) -> str:
     return ""
 
 
+@agent.tool_plain
+def result(sides: int) -> str:
+    """Says what it returns.
+
+    Args:
+        sides: How many.
+
+    Returns:
+        The number,
+        as a text.
+    """
+    return ""
+
+
+@agent.tool_plain
+def typed_result(sides: int) -> str:
+    """Says of which type it is.
+
+    Returns:
+        str: The number.
+    """
+    return ""
+
+
+@agent.tool_plain
+def fields(sides: int) -> str:
+    """Has fields.
+
+    :param sides: How many.
+    :returns: The number.
+    :rtype: str
+    """
+    return ""
+
+
 class Box(BaseModel):
     """A box."""
 

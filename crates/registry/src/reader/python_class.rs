@@ -1,0 +1,200 @@
+//! Tools that Python classes define: classes on a library's or the project's own `Tool`, instances of them, and models
+//! whose fields are the arguments.
+
+use karat_core::registry::Known;
+use serde_json::Value;
+
+use super::docstring::Docstring;
+use super::evaluate::{Located, Meaning};
+use super::find_python::{DESCRIPTION_KEYS, NAME_KEYS, Settings, is_decorator};
+use super::found::{Draft, Findings, SCHEMA_KEYS, words};
+use super::library::Library;
+use super::project::{ModuleId, Project};
+use super::syntax::{Call, ClassId, Expr, ScopeId, Statement};
+
+const CLASS_NAME_KEYS: [&str; 2] = ["name", "tool_name"];
+const METHODS: [&str; 8] = ["_run", "forward", "_arun", "run", "execute", "__call__", "call", "arun"];
+
+impl Project {
+    /// A class that stands on a class of tools and says its name, or says all that a tool has.
+    pub(super) fn tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, findings: &mut Findings) {
+        let class = &self.module(module).classes[id];
+        let decorator = class.decorators.iter().find(|decorator| is_decorator(decorator));
+        if let Some(decorator) = decorator {
+            self.decorated_class(module, scope, id, decorator, findings);
+            return;
+        }
+        let is_tool = self.is_tool_class(module, scope, id, 0);
+        // Of other classes only those count that say a name themselves.
+        let names_itself = self.method(module, id, "__init__").is_some()
+            || self.module(module).scopes[class.scope].statements.iter().any(|statement| match statement {
+                Statement::Assign { name, .. } | Statement::Define { name, .. } => name.ends_with("name"),
+                _ => false,
+            });
+        if !is_tool && !names_itself {
+            return;
+        }
+        if let Some(draft) = self.class_tool(module, id, None, None, is_tool) {
+            findings.handlers.insert((module, class.scope));
+            findings.add(draft, |_| ());
+        }
+    }
+
+    /// `@tool class Search(BaseModel)`: the fields of a model are the arguments; other classes have to say what they are.
+    fn decorated_class(
+        &self,
+        module: ModuleId,
+        scope: ScopeId,
+        id: ClassId,
+        decorator: &Expr,
+        findings: &mut Findings,
+    ) {
+        let decorator = Located::new(module, scope, decorator);
+        let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
+        let has_fields =
+            !self.is_tool_class(module, scope, id, 0) && self.model_schema(module, id).get("properties").is_some();
+        let names_itself = self.class_field(module, id, None, &CLASS_NAME_KEYS).is_some();
+        let draft = self.class_tool(module, id, None, settings.as_ref(), true);
+        let is_named = draft.as_ref().is_some_and(|draft| draft.name.is_ok());
+        if has_fields && (!names_itself || !is_named || self.library(&decorator) == Library::LangChain) {
+            self.model_tool(module, id, settings.as_ref(), findings);
+        } else if let Some(draft) = draft {
+            findings.handlers.insert((module, self.module(module).classes[id].scope));
+            findings.add(draft, |_| ());
+        } else {
+            let why = self.why(&decorator, "what the decorator makes of the class shows only at run time");
+            findings.add_unnamed((module, self.module(module).classes[id].at), why);
+        }
+    }
+
+    /// An instance of a class of tools that gets another name than its class has: `Search(name="search_docs")`.
+    pub(super) fn tool_instance<'p>(&'p self, located: &Located<'p>, call: &'p Call, findings: &mut Findings) -> bool {
+        let Meaning::Class(module, id) = self.meaning(&located.with(&call.callee)) else { return false };
+        let scope = self.module(module).scopes[self.module(module).classes[id].scope].parent.unwrap_or(0);
+        if call.arguments.is_empty() && call.named.is_empty() || !self.is_tool_class(module, scope, id, 0) {
+            return false;
+        }
+        let Some(mut draft) = self.class_tool(module, id, Some(located), None, true) else { return false };
+        let own_name = self.class_tool(module, id, None, None, true).map(|own| own.name);
+        if draft.name.is_err() || own_name.as_ref() == Some(&draft.name) {
+            return false;
+        }
+        let site = (located.module, located.expr.at);
+        if matches!(own_name, Some(Err(_))) {
+            findings.call_site = Some((site, self.place(located)));
+            findings.add(draft, |_| ());
+            findings.call_site = None;
+        } else {
+            (draft.origin, draft.place) = (site, self.place(located));
+            findings.add(draft, |_| ());
+        }
+        true
+    }
+
+    /// Reads what a class of tools says, or an instance that a call makes of it.
+    fn class_tool<'p>(
+        &'p self,
+        module: ModuleId,
+        id: ClassId,
+        call: Option<&Located<'p>>,
+        decorator: Option<&Settings<'_, 'p>>,
+        is_tool: bool,
+    ) -> Option<Draft> {
+        // A base class of a library gets the fields from the constructor.
+        let super_call = self.super_call_in(module, id, call);
+        let field = |keys: &[&str]| {
+            let given = decorator.and_then(|settings| settings.named(keys)).map(Meaning::Expr);
+            given.or_else(|| self.class_field(module, id, call, keys)).or_else(|| {
+                let located = super_call.as_ref()?;
+                let settings = Settings { call: located.call()?, located, is_decorator: true };
+                settings.named(keys).map(Meaning::Expr)
+            })
+        };
+        let registered = decorator.and_then(|settings| settings.first_text(self));
+        let name = registered.map(Ok).or_else(|| self.class_name(field(&CLASS_NAME_KEYS)))?;
+        let (description, schema) = (field(&DESCRIPTION_KEYS), field(&SCHEMA_KEYS));
+        if !is_tool && (description.is_none() || schema.is_none() || name.is_err()) {
+            return None;
+        }
+        let listed = match &schema {
+            Some(Meaning::Expr(given)) => self.inputs(given),
+            _ => None,
+        };
+        let schema = match (listed, schema) {
+            (Some(listed), _) => Known::Known(listed),
+            (None, Some(schema)) => self.class_schema(Some(schema)),
+            (None, None) => self.method_schema(module, id),
+        };
+        Some(self.class_draft(module, id, name, description, schema))
+    }
+
+    /// Returns the schema of the method that runs a tool.
+    fn method_schema(&self, module: ModuleId, id: ClassId) -> Known<Value> {
+        let method = METHODS.iter().find_map(|name| match self.attribute(module, id, name)? {
+            Meaning::Function(home, method) => Some(self.signature_schema(home, method, false)),
+            _ => None,
+        });
+        method.map_or(Known::Absent, Known::Known)
+    }
+
+    fn is_tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, depth: usize) -> bool {
+        let class = &self.module(module).classes[id];
+        depth < 10
+            && class.bases.iter().any(|base| {
+                let is_named = |name: &str| words(name).iter().any(|word| word == "tool");
+                match self.meaning(&Located::new(module, scope, base)) {
+                    Meaning::Class(home, base) => {
+                        let outside =
+                            self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
+                        is_named(&self.module(home).classes[base].name)
+                            || self.is_tool_class(home, outside, base, depth + 1)
+                    }
+                    _ => base.last_name().is_some_and(is_named),
+                }
+            })
+    }
+
+    /// Returns the pydantic model that an expression is.
+    pub(super) fn model<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, ClassId)> {
+        match self.meaning(located) {
+            Meaning::Class(module, id) => self.is_model(module, id, 0).then_some((module, id)),
+            _ => None,
+        }
+    }
+
+    /// Adds a model whose fields are the arguments: `pydantic_function_tool(Search)`, `bind_tools([Search])`, `@tool`.
+    pub(super) fn model_tool(
+        &self,
+        module: ModuleId,
+        id: ClassId,
+        settings: Option<&Settings<'_, '_>>,
+        findings: &mut Findings,
+    ) {
+        let class = &self.module(module).classes[id];
+        // A tool of its own is found as a class.
+        if self.is_tool_class(module, self.module(module).scopes[class.scope].parent.unwrap_or(0), id, 0) {
+            return;
+        }
+        let given = |keys: &[&str]| settings.and_then(|settings| settings.named(keys));
+        let registered = settings.filter(|settings| settings.is_decorator).and_then(|one| one.first_text(self));
+        let name = match given(&NAME_KEYS) {
+            Some(name) => self.text(&name),
+            None => Ok(registered.unwrap_or_else(|| class.name.clone())),
+        };
+        let mut schema = self.model_schema(module, id);
+        if let Some(members) = schema.as_object_mut() {
+            members.shift_remove("description");
+        }
+        let description = given(&DESCRIPTION_KEYS).map(Meaning::Expr);
+        let mut draft = self.class_draft(module, id, name, description, Known::Known(schema));
+        let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
+        if let (true, None, Some(doc)) = (is_parsed, given(&DESCRIPTION_KEYS), &class.docstring) {
+            draft.description = Known::Known(Docstring::read(&doc.text).summary);
+        }
+        if let (Some(settings @ Settings { is_decorator: false, .. }), Some(_)) = (settings, given(&NAME_KEYS)) {
+            // A name of its own makes it another tool than the model itself.
+            draft.origin = (settings.located.module, settings.located.expr.at);
+        }
+        findings.add(draft, |_| ());
+    }
+}

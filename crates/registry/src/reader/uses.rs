@@ -1,0 +1,184 @@
+//! Which names the code of a module uses, apart from what its tools use when they run.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::project::{ModuleId, Project};
+use super::syntax::{Definition, Export, Expr, Kind, Module, Owner, ScopeId, Statement};
+
+/// Scopes of functions and classes that run as tools.
+pub(crate) type Handlers = HashSet<(ModuleId, ScopeId)>;
+
+/// The names of a module.
+pub(super) struct ModuleNames {
+    /// What it uses itself: when it is loaded, and in functions that are not only there for its tools.
+    pub(super) used: BTreeSet<String>,
+    /// All that it mentions, as types too.
+    pub(super) mentioned: BTreeSet<String>,
+}
+
+#[derive(Default)]
+struct Names {
+    used: BTreeSet<String>,
+    bound: BTreeSet<String>,
+}
+
+impl Project {
+    /// Returns the names that expressions and everything in scopes use, without the bodies of tools.
+    pub(super) fn used_names<'p>(
+        &'p self,
+        module: ModuleId,
+        exprs: Vec<&'p Expr>,
+        scopes: Vec<ScopeId>,
+        handlers: &Handlers,
+    ) -> BTreeSet<String> {
+        names_in(self.module(module), exprs, scopes, &|scope| handlers.contains(&(module, scope))).used
+    }
+
+    pub(super) fn module_names(&self, module: ModuleId, handlers: &Handlers) -> ModuleNames {
+        let source = self.module(module);
+        let is_handler = |scope: ScopeId| handlers.contains(&(module, scope));
+        let mut top: BTreeMap<&str, ScopeId> = BTreeMap::new();
+        let mut exprs: Vec<&Expr> = Vec::new();
+        for statement in &source.scopes[0].statements {
+            match statement {
+                Statement::Define { name, defined } => {
+                    top.insert(name, source.scope_of(*defined));
+                    exprs.extend(source.defining_expressions(*defined));
+                }
+                Statement::Assign { name, value: Some(Expr { kind: Kind::Function(id), .. }), .. } => {
+                    top.insert(name, source.functions[*id].scope);
+                }
+                other => exprs.extend(other.expressions()),
+            }
+        }
+        exprs.extend(source.exports.iter().filter_map(|export| match export {
+            Export::Local { value, .. } if !matches!(value.kind, Kind::Name(_)) => Some(value),
+            _ => None,
+        }));
+        let bodies = (0..source.scopes.len()).filter(|scope| is_handler(*scope)).collect();
+        let run = names_in(source, Vec::new(), bodies, &|_| false);
+        let mut of_tools: BTreeSet<String> = run.used.difference(&run.bound).cloned().collect();
+        closure(&mut of_tools, |name| {
+            let scope = top.get(name)?;
+            Some(names_in(source, Vec::new(), vec![*scope], &|_| false).used)
+        });
+        let own = top.iter().filter(|(name, _)| !of_tools.contains(**name)).map(|(_, scope)| *scope);
+        let mut used = names_in(source, exprs, own.collect(), &is_handler).used;
+        closure(&mut used, |name| {
+            let scope = top.get(name).filter(|_| of_tools.contains(name))?;
+            Some(names_in(source, Vec::new(), vec![*scope], &is_handler).used)
+        });
+        ModuleNames { used, mentioned: mentioned(source) }
+    }
+}
+
+/// Adds the names that names lead to.
+fn closure(names: &mut BTreeSet<String>, more: impl Fn(&str) -> Option<BTreeSet<String>>) {
+    let mut open: Vec<String> = names.iter().cloned().collect();
+    while let Some(name) = open.pop() {
+        for found in more(&name).unwrap_or_default() {
+            if names.insert(found.clone()) {
+                open.push(found);
+            }
+        }
+    }
+}
+
+/// Collects the names of expressions and of everything in scopes, but in those that are left out.
+fn names_in<'m>(
+    source: &'m Module,
+    mut exprs: Vec<&'m Expr>,
+    mut scopes: Vec<ScopeId>,
+    is_left_out: &dyn Fn(ScopeId) -> bool,
+) -> Names {
+    let mut inner: BTreeMap<ScopeId, Vec<ScopeId>> = BTreeMap::new();
+    for (id, scope) in source.scopes.iter().enumerate() {
+        if let Some(parent) = scope.parent {
+            inner.entry(parent).or_default().push(id);
+        }
+    }
+    let mut names = Names::default();
+    let mut seen: BTreeSet<ScopeId> = BTreeSet::new();
+    loop {
+        while let Some(expr) = exprs.pop() {
+            expr.walk(&mut |inner| match &inner.kind {
+                Kind::Name(name) => {
+                    names.used.insert(name.clone());
+                }
+                Kind::Function(id) => scopes.push(source.functions[*id].scope),
+                Kind::Class(id) => scopes.push(source.classes[*id].scope),
+                _ => {}
+            });
+        }
+        let Some(scope) = scopes.pop() else { return names };
+        if is_left_out(scope) || !seen.insert(scope) {
+            continue;
+        }
+        scopes.extend(inner.get(&scope).into_iter().flatten());
+        if let Owner::Function(id) = source.scopes[scope].owner {
+            names.bound.extend(source.functions[id].parameters.iter().map(|parameter| parameter.name.clone()));
+        }
+        for statement in &source.scopes[scope].statements {
+            exprs.extend(statement.expressions());
+            match statement {
+                Statement::Import(import) => names.used.extend(import.local.clone()),
+                Statement::Define { defined, .. } => exprs.extend(source.defining_expressions(*defined)),
+                Statement::Assign { name, .. } | Statement::Rebind { name } => {
+                    names.bound.insert(name.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Collects all names that the code of a module mentions, types included.
+fn mentioned(source: &Module) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut add = |expr: &Expr, is_type: bool| {
+        expr.walk(&mut |inner| match &inner.kind {
+            Kind::Name(name) => {
+                names.insert(name.clone());
+            }
+            // A type may stand in quotes.
+            Kind::Text(text) if is_type => {
+                names.extend(text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').map(str::to_owned));
+            }
+            _ => {}
+        });
+    };
+    for function in &source.functions {
+        function.returns.iter().for_each(|one| add(one, true));
+        for parameter in &function.parameters {
+            parameter.annotation.iter().for_each(|one| add(one, true));
+            parameter.default.iter().for_each(|one| add(one, false));
+        }
+    }
+    for statement in source.scopes.iter().flat_map(|scope| &scope.statements) {
+        statement.expressions().for_each(|one| add(one, false));
+        match statement {
+            Statement::Define { defined, .. } => source.defining_expressions(*defined).for_each(|one| add(one, false)),
+            Statement::Assign { annotation: Some(annotation), .. } => add(annotation, true),
+            _ => {}
+        }
+    }
+    names
+}
+
+impl Module {
+    fn scope_of(&self, defined: Definition) -> ScopeId {
+        match defined {
+            Definition::Function(id) => self.functions[id].scope,
+            Definition::Class(id) => self.classes[id].scope,
+        }
+    }
+
+    /// Returns the expressions that are evaluated where something is defined: decorators and base classes.
+    fn defining_expressions(&self, defined: Definition) -> impl Iterator<Item = &Expr> {
+        let (decorators, bases): (&[Expr], &[Expr]) = match defined {
+            Definition::Function(id) => (&self.functions[id].decorators, &[]),
+            Definition::Class(id) => (&self.classes[id].decorators, &self.classes[id].bases),
+        };
+        decorators.iter().chain(bases)
+    }
+}
