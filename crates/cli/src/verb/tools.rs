@@ -115,8 +115,14 @@ fn list(args: &ToolsListArgs, environment: &Environment, printer: &Printer) -> R
             known.print_text(&tool_list_text(&list, printer.console(), printer.screen), printer)?;
         }
     }
-    let is_broken = known.warn_of_gaps(printer);
-    Ok(if is_broken { ExitStatus::Errored } else { ExitStatus::Success })
+    if known.warn_of_gaps(printer) {
+        return Ok(ExitStatus::Errored);
+    }
+    if known.registry.tools().is_empty() && !known.registry.gaps().is_empty() {
+        return Err(Failure::invalid("no tool of the registry is known")
+            .hint("name the file that gives the tools to the agent or server, or export them with 'karat tools export-script'"));
+    }
+    Ok(ExitStatus::Success)
 }
 
 /// The tools that were asked for; without a name, all.
