@@ -45,7 +45,7 @@ fn read_folder(folder: &Path, base: &Path) -> Result<Registry, RegistryError> {
 }
 
 /// Tells whether a file of a folder can define tools: tests and type declarations do not.
-fn is_source(name: &str) -> bool {
+pub(crate) fn is_source(name: &str) -> bool {
     let path = Path::new(name);
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
     if path.extension().is_some_and(|extension| extension == "py") {

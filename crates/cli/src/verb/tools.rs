@@ -46,10 +46,19 @@ fn run_list(args: &ToolsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         OutputFormat::Human => print_text(&tool_list_text(&list, printer.console(), printer.screen), printer)?,
     }
     let is_broken = list.gaps.iter().any(|gap| gap.kind == GapKind::Broken);
+    let has_no_tool = list.tools.is_empty() && !list.gaps.is_empty();
     for gap in list.gaps {
         printer.warn_of_gap(&Gap { kind: gap.kind, place: gap.place, what: gap.what });
     }
-    Ok(if is_broken { ExitStatus::Errored } else { ExitStatus::Success })
+    if is_broken {
+        return Ok(ExitStatus::Errored);
+    }
+    if has_no_tool {
+        return Err(Failure::invalid("no tool of the registry is known").hint(
+            "name the file that gives the tools to the agent or server, or export them with 'karat tools export-script'",
+        ));
+    }
+    Ok(ExitStatus::Success)
 }
 
 fn suggest_command(error: Error, names: &[String]) -> Error {

@@ -431,6 +431,20 @@ fn what_shows_only_when_run_is_told_and_is_no_change() {
 }
 
 #[test]
+fn a_list_without_any_tool_is_an_error() {
+    let source = "import { tool } from 'ai';\n\
+        export const make = (options) => tool({ description: 'Makes.', inputSchema: {}, execute });\n";
+    let output = project().file("tools/tools.exports.ts", source).run(["tools"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(output.stderr.contains("read the file that puts it into 'tools' instead"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("error: no tool of the registry is known\nhint: name the file"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
 fn a_broken_part_is_told_and_nothing_is_locked() {
     let project = with_source("export * from './broken';").file("tools/broken.ts", "export const = {");
     let output = project.run(["tools"]);

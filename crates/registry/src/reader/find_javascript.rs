@@ -1,18 +1,17 @@
 //! Tools in TypeScript and JavaScript modules: calls that register or make a tool, objects in the usual shapes, and
 //! classes.
 
-use std::collections::HashMap;
-
 use karat_core::registry::{Gap, GapKind, Known};
 use serde_json::{Value, json};
 
 use super::evaluate::{Located, Meaning, Why};
 use super::found::{
-    FUNCTION_KEYS, Findings, Origin, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name,
-    makes_tool, names_tool,
+    FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name, makes_tool,
+    names_tool,
 };
+use super::keys::Keys;
 use super::project::{ModuleId, Project};
-use super::syntax::{Call, ClassId, Definition, Entry, Export, Expr, FunctionId, Kind, Language, ScopeId, Statement};
+use super::syntax::{Call, ClassId, Definition, Export, Expr, FunctionId, Kind, Language, ScopeId, Statement};
 use super::values::Entries;
 
 const NAME_KEYS: [&str; 4] = ["name", "id", "toolName", "tool_name"];
@@ -21,74 +20,7 @@ const DESCRIPTION_KEYS: [&str; 4] = ["description", "toolDescription", "desc", "
 /// Keys of an MCP tool's annotations, which stand where a shape may stand.
 const ANNOTATIONS: [&str; 5] = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
-/// Names by which objects refer to definitions that have none of their own: `{ weather: tool({…}) }`.
-pub(crate) type Keys = HashMap<Origin, String>;
-
 impl Project {
-    /// Collects the keys under which calls stand in objects, and the variables that hold them.
-    pub(crate) fn keys(&self) -> Keys {
-        let (mut keys, mut variables) = (Keys::new(), Keys::new());
-        for module in 0..self.modules.len() {
-            for scope in 0..self.module(module).scopes.len() {
-                for statement in &self.module(module).scopes[scope].statements {
-                    self.next_statement();
-                    let (value, variable) = match statement {
-                        Statement::Assign { name, value: Some(value), .. }
-                        | Statement::SetMember { name, value, .. } => (value, Some(name)),
-                        Statement::Return(value) | Statement::Expression(value) => (value, None),
-                        _ => continue,
-                    };
-                    if let (Some(origin), Some(name)) =
-                        (self.call_origin(&Located::new(module, scope, value)), variable)
-                    {
-                        variables.entry(origin).or_insert_with(|| name.clone());
-                    }
-                    self.object_keys(module, scope, value, &mut keys);
-                }
-            }
-            for export in &self.module(module).exports {
-                if let Export::Local { name, value } = export {
-                    self.object_keys(module, 0, value, &mut keys);
-                    if let Some(origin) = self.call_origin(&Located::new(module, 0, value))
-                        && name != "default"
-                    {
-                        variables.entry(origin).or_insert_with(|| name.clone());
-                    }
-                }
-            }
-        }
-        for (origin, name) in variables {
-            keys.entry(origin).or_insert(name);
-        }
-        keys
-    }
-
-    fn object_keys(&self, module: ModuleId, scope: ScopeId, value: &Expr, keys: &mut Keys) {
-        value.walk(&mut |inner| {
-            let Kind::Object(entries) = &inner.kind else { return };
-            for entry in entries {
-                let Entry::Value { key: Expr { kind: Kind::Text(key), .. }, value } = entry else { continue };
-                let is_candidate = matches!(value.kind, Kind::Call(_) | Kind::Name(_) | Kind::Member(..));
-                if !is_candidate {
-                    continue;
-                }
-                if let Some(origin) = self.call_origin(&Located::new(module, scope, value)) {
-                    keys.entry(origin).or_insert_with(|| key.clone());
-                    // The call of a function that makes the tool.
-                    if matches!(value.kind, Kind::Call(_)) {
-                        keys.entry((module, value.at)).or_insert_with(|| key.clone());
-                    }
-                }
-            }
-        });
-    }
-
-    fn call_origin(&self, located: &Located<'_>) -> Option<Origin> {
-        let found = self.resolve(located)?;
-        let call = found.call()?;
-        makes_tool(call.callee.last_name()?).then_some((found.module, found.expr.at))
-    }
-
     pub(crate) fn find_in_javascript(&self, module: ModuleId, keys: &Keys, findings: &mut Findings) {
         for scope in 0..self.module(module).scopes.len() {
             for statement in &self.module(module).scopes[scope].statements {
@@ -239,22 +171,39 @@ impl Project {
             let origin = (located.module, located.expr.at);
             let site = findings.call_site.as_ref().map_or(origin, |(site, _)| *site);
             let is_only = is_tool_maker(name);
-            let key = keys.get(&site).or_else(|| keys.get(&origin)).cloned();
-            let key = key.or_else(|| variable.map(str::to_owned)).filter(|_| is_only);
+            let key = keys.key(site).or_else(|| keys.key(origin)).cloned();
+            let held = keys.variable(site).or_else(|| keys.variable(origin)).map(String::as_str).or(variable);
             let named = entries.any(&NAME_KEYS).map(|name| self.text(name));
-            let key = self.function_of_agents_sdk(located, call, &entries).or(key);
-            let name = match (named, key) {
+            let key = self.function_of_agents_sdk(located, call, &entries).or(key.filter(|_| is_only));
+            let is_mastra = self.is_mastra(&located.with(&call.callee));
+            let offered = keys.agent_key(origin).filter(|_| is_mastra).cloned();
+            if is_only && (named.is_none() && key.is_none() || is_mastra && offered.is_none()) {
+                findings.nameless.insert(located.module);
+            }
+            let name = match (offered.map(Ok).or(named), key.or_else(|| held.filter(|_| is_only).map(str::to_owned))) {
                 (Some(name), _) => name,
                 (None, Some(key)) => Ok(key),
-                (None, None) if skipped == 0 && is_only => {
-                    Err(self.why(located, "the tool is registered without a name of its own"))
-                }
+                (None, None) if skipped == 0 && is_only => Err(self.without_name(located, keys)),
                 (None, None) => return,
             };
             findings.seen.insert((object.module, object.expr.at));
             self.described_tool(located, name, &entries, variable, findings);
             return;
         }
+    }
+
+    /// Says why a tool has no name, and what to read instead.
+    fn without_name(&self, located: &Located<'_>, keys: &Keys) -> Why {
+        let names = keys.importer_names((located.module, located.expr.at));
+        let names = names.map(|(name, module)| format!("'{name}' in {}", self.module(*module).shown));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let why = if names.is_empty() {
+            "the tool is registered without a name of its own; read the file that puts it into 'tools' instead"
+                .to_owned()
+        } else {
+            format!("other files give it several ({names}); read one of them instead")
+        };
+        self.why(located, why)
     }
 
     /// `agent.asTool({ toolName, toolDescription })`

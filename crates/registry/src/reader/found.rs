@@ -1,6 +1,6 @@
 //! A tool that was found, field by field.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use karat_core::registry::{Gap, GapKind, Known, Tool, ToolPlace, Unknown};
 use serde_json::Value;
@@ -62,6 +62,8 @@ pub(crate) struct Findings {
     vague_gaps: Vec<(Origin, Gap)>,
     /// Definitions that were read, as a tool or as a part of one.
     pub(crate) seen: HashSet<Origin>,
+    /// Modules with definitions that have no name of their own.
+    pub(crate) nameless: BTreeSet<ModuleId>,
     /// What runs as a tool.
     pub(crate) handlers: Handlers,
     /// By definition: the module whose server gets it as soon as its own module is loaded.

@@ -12,7 +12,7 @@ pub(crate) const SCRIPT_EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js"
 const SOURCES: [(&str, &[&str]); 4] = [("js", &["ts", "tsx"]), ("jsx", &["tsx"]), ("mjs", &["mts"]), ("cjs", &["cts"])];
 
 /// Number of folders above a file that are searched for a Python module or a `tsconfig.json`.
-const MAX_ANCESTORS: usize = 6;
+pub(super) const MAX_ANCESTORS: usize = 6;
 
 pub(crate) fn is_script(path: &Path) -> bool {
     SCRIPT_EXTENSIONS.contains(&extension(path).as_str())

@@ -16,6 +16,7 @@ mod imports;
 mod javascript;
 mod json_module;
 mod json_schema;
+mod keys;
 mod library;
 mod members;
 mod nesting;
@@ -31,13 +32,14 @@ mod values;
 mod zod;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, Registry, Tool};
 
 use self::found::{Findings, Found};
 pub(crate) use self::imports::is_script;
-use self::project::{Project, STACK_BYTES};
+use self::project::{ModuleId, Project, STACK_BYTES};
 use self::reached::Reached;
 use self::syntax::Language;
 use crate::json::RegistryError;
@@ -55,17 +57,13 @@ pub(crate) fn read_sources(paths: &[PathBuf], base: &Path) -> Result<Registry, R
 }
 
 fn read(paths: &[PathBuf], base: &Path) -> Registry {
-    let project = Project::load(paths, base);
+    let mut project = Project::load(paths, base);
     let is_single = paths.len() == 1 && project.entries == 1;
     let modules = if is_single { 0..project.modules.len() } else { 0..project.entries };
-    let mut findings = Findings::default();
-    let has_scripts = project.modules.iter().any(|module| module.language == Language::JavaScript);
-    let keys = if has_scripts { project.keys() } else { HashMap::new() };
-    for module in modules {
-        match project.module(module).language {
-            Language::Python => project.find_in_python(module, &mut findings),
-            Language::JavaScript => project.find_in_javascript(module, &keys, &mut findings),
-        }
+    let mut findings = find(&project, modules.clone());
+    if !findings.nameless.is_empty() {
+        project.add_importers(&project.find_importers(findings.nameless.iter().copied()), base);
+        findings = find(&project, modules);
     }
     if is_single {
         project.hidden_tools(0, &mut findings);
@@ -87,6 +85,19 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
     let mut tools = findings.tools;
     tools.sort_by_key(|found| found.origin);
     collect(tools, gaps)
+}
+
+/// Finds the tools of some modules; the others only say more of them.
+fn find(project: &Project, modules: Range<ModuleId>) -> Findings {
+    let mut findings = Findings::default();
+    let keys = project.keys();
+    for module in modules {
+        match project.module(module).language {
+            Language::Python => project.find_in_python(module, &mut findings),
+            Language::JavaScript => project.find_in_javascript(module, &keys, &mut findings),
+        }
+    }
+    findings
 }
 
 fn collect(tools: Vec<Found>, gaps: Vec<Gap>) -> Registry {

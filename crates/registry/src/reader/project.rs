@@ -13,10 +13,10 @@ use super::{javascript, json_module, python};
 use crate::source::shown;
 
 /// More modules than this are not the tools of one agent.
-const MAX_MODULES: usize = 20_000;
+pub(super) const MAX_MODULES: usize = 20_000;
 
 /// Larger than any source with tools in it; generated bundles are not worth reading.
-const MAX_FILE_BYTES: u64 = 10 << 20;
+pub(super) const MAX_FILE_BYTES: u64 = 10 << 20;
 
 /// The stack of a thread that parses: enough for the deepest source that is read at all.
 pub(super) const STACK_BYTES: usize = 512 << 20;
@@ -30,6 +30,8 @@ pub(crate) struct Project {
     pub(crate) modules: Vec<Module>,
     /// Number of modules that were asked for; the rest is imported by them.
     pub(crate) entries: usize,
+    /// Where the modules begin that import others and only give them names.
+    pub(crate) importers: ModuleId,
     imports: HashMap<(ModuleId, Specifier), Option<ModuleId>>,
     /// Files that cannot be read.
     pub(crate) gaps: Vec<Gap>,
@@ -56,6 +58,7 @@ impl Project {
         let mut project = Self {
             modules: Vec::new(),
             entries: 0,
+            importers: 0,
             imports: HashMap::new(),
             gaps: Vec::new(),
             missing: Vec::new(),
@@ -81,7 +84,24 @@ impl Project {
             }
             next = until;
         }
+        project.importers = project.modules.len();
         project
+    }
+
+    /// Reads files that import what was read, with none of their other imports.
+    pub(crate) fn add_importers(&mut self, paths: &[PathBuf], base: &Path) {
+        let by_path = self.modules.iter().enumerate().map(|(id, module)| (module.path.clone(), Some(id))).collect();
+        let mut loader = Loader { base, by_path, scripts: ScriptResolver::default() };
+        let gaps = self.gaps.len();
+        loader.read(self, paths);
+        // What does not matter to the tools may be broken.
+        self.gaps.truncate(gaps);
+        for module in self.importers..self.modules.len() {
+            for (key, path) in loader.imported(self, module) {
+                let home = path.and_then(|path| loader.by_path.get(&path).copied().flatten());
+                self.imports.insert(key, home);
+            }
+        }
     }
 
     fn note_missing(&mut self, (module, (_, specifier)): &(ModuleId, Specifier)) {

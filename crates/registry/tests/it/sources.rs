@@ -245,6 +245,70 @@ fn an_entry_file_brings_the_modules_that_register_at_its_server() {
 }
 
 #[test]
+fn files_that_import_tools_name_them() {
+    let factory = |name: &str| {
+        format!(
+            "export const {name} = ({{ email }}) => tool({{ description: '{name}', inputSchema: z.object({{}}), execute }});\n"
+        )
+    };
+    let tools = ["createRuleTool", "unusedTool", "twiceTool"].map(factory).concat();
+    let weather = "export const weatherTool = tool({ description: 'W', inputSchema: z.object({}), execute });\n\
+        export const clockTool = tool({ description: 'C', inputSchema: z.object({}), execute });\n";
+    let head = "import { tool } from 'ai';\nimport { z } from 'zod';\n";
+    let folder = project(&[
+        ("package.json", "{}"),
+        ("src/tools/rules.ts", &format!("{head}{tools}")),
+        ("src/tools/weather.ts", &format!("{head}{weather}")),
+        (
+            "src/chat.ts",
+            "import { createRuleTool, twiceTool } from './tools/rules';\nimport { weatherTool } from './tools/weather';\n\
+             const allTools = { createRule: createRuleTool(options), ...(x ? { one: twiceTool(options) } : {}), weather: weatherTool };\n",
+        ),
+        (
+            "src/other.ts",
+            "import { twiceTool } from './tools/rules';\nconst tools = {};\nrun({ tools: { two: twiceTool(options) } });\n",
+        ),
+        ("src/broken.ts", "import { createRuleTool } from './tools/rules';\nconst = 1;\n"),
+        (
+            "src/chat.test.ts",
+            "import { createRuleTool } from './tools/rules';\nrun({ tools: { test: createRuleTool({}) } });\n",
+        ),
+    ]);
+    let registry = read(&folder, "src/tools");
+    assert_eq!(registry.names(), ["createRule", "weather", "clockTool"]);
+    let gaps = gaps(&registry);
+    assert_eq!(gaps.len(), 2, "{gaps:?}");
+    assert!(gaps[0].contains("without a name of its own; read the file that puts it into 'tools' instead"), "{gaps:?}");
+    assert!(gaps[1].contains("('one' in src/chat.ts, 'two' in src/other.ts); read one of them instead"), "{gaps:?}");
+    assert_eq!(read(&folder, "src/tools/rules.ts").names(), ["createRule"]);
+}
+
+#[test]
+fn an_agent_of_mastra_names_its_tools() {
+    let tool = |name: &str| {
+        format!(
+            "export const {name} = createTool({{ id: 'id-of-{name}', description: 'D', inputSchema: z.object({{}}), execute }});\n"
+        )
+    };
+    let head = "import { createTool } from '@mastra/core/tools';\nimport { z } from 'zod';\n";
+    let agent = "import { Agent } from '@mastra/core/agent';\nimport { a, b } from '../tools';\n";
+    let folder = project(&[
+        ("package.json", "{}"),
+        ("src/tools/index.ts", &format!("{head}{}{}{}", tool("a"), tool("b"), tool("c"))),
+        (
+            "src/agents/first.ts",
+            &format!("{agent}export const first = new Agent({{ name: 'x', tools: {{ a, look: b }} }});\n"),
+        ),
+        (
+            "src/agents/second.ts",
+            &format!("{agent}export const second = new Agent({{ name: 'y', tools: {{ see: a, look: b }} }});\n"),
+        ),
+    ]);
+    assert_eq!(read(&folder, "src/tools").names(), ["id-of-a", "look", "id-of-c"]);
+    assert_eq!(read(&folder, "src/agents/first.ts").names(), ["a", "look"]);
+}
+
+#[test]
 fn two_tools_of_one_name_are_reported() {
     let registry = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'Two.'\n")]);
     assert_eq!(description(&registry, "a"), Some("One."));
