@@ -4,7 +4,9 @@
 //! Joins the capabilities, so that the command line, the server and workers share one implementation. Knows no argument
 //! parser, no terminal and no HTTP framework, and never prints.
 
+pub mod check;
 pub mod check_functions;
+pub mod compare_runs;
 mod confusion;
 pub mod context;
 pub mod contradictions;
@@ -15,6 +17,7 @@ pub mod evals;
 mod event;
 pub mod functions;
 mod hint;
+pub mod init;
 mod notice;
 pub mod overlaps;
 pub mod settings;
