@@ -61,9 +61,9 @@ fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<Ex
     let surface = Surface::new(environment, printer);
     match cli.verb {
         Verb::Run(args) => verb::run::run(&args, &surface),
-        Verb::Check(args) => verb::check::run(&args, environment, printer),
+        Verb::Check(args) => verb::check::run(&args, &surface),
         Verb::Coverage(args) => verb::coverage::run(&args, &surface),
-        Verb::Diff(args) => verb::diff::run(&args, environment, printer),
+        Verb::Diff(args) => verb::diff::run(&args, &surface),
         Verb::Tools(args) => verb::tools::run(&args, &surface),
         Verb::Overlap(args) => verb::overlap::run(args, &surface),
         Verb::Regress(args) => verb::regress::run(args, &surface),
@@ -73,7 +73,7 @@ fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<Ex
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
         Verb::Trace(args) => verb::trace::run(args, &surface),
         Verb::Forge(args) => verb::forge::run(&args, environment, printer),
-        Verb::Init(args) => verb::init::run(&args, environment, printer),
+        Verb::Init(args) => verb::init::run(&args, &surface),
         Verb::Schema(args) => verb::schema::run(&args, printer),
         Verb::Completions(args) => verb::completions::run(&args, printer),
     }

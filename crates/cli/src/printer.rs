@@ -208,7 +208,7 @@ impl Notices for Printer {
 }
 
 /// Returns the lines of what somebody else said, without the middle of many.
-pub(crate) fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
+fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| printable(line).into_owned()).collect();
     if lines.len() > 2 * MOST_QUOTED {

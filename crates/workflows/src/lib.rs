@@ -6,7 +6,9 @@
 
 pub mod agreement;
 pub mod batch_writer;
+pub mod check;
 pub mod check_functions;
+pub mod compare_runs;
 mod confusion;
 pub mod context;
 pub mod contradictions;
@@ -18,6 +20,7 @@ mod event;
 pub mod feedback;
 pub mod functions;
 mod hint;
+pub mod init;
 pub mod judge_stored;
 pub mod judge_stream;
 mod notice;

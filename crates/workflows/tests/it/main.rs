@@ -3,12 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod agreement;
+mod check;
 mod check_functions;
+mod compare_runs;
 mod coverage;
 mod doctor;
 mod evals;
 mod feedback;
 mod functions;
+mod init;
 mod overlaps;
 mod project;
 mod regress;

@@ -54,7 +54,8 @@ async fn a_lock_is_checked_written_and_compared_with() {
 
 #[tokio::test]
 async fn broken_tools_are_not_locked() {
-    let project = project().file("tools.json", "[{\"name\": \"a\"}, {\"name\": 1}]");
+    let server = json!({"mcpServers": {"gone": {"command": ["./there-is-no-such-program"]}}});
+    let project = TestProject::new().file("karat.json", server);
     let error = lock(LockRequest { check: false, lock_file: None }, &project.context()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
     assert!(!project.notices().is_empty());

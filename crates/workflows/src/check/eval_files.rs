@@ -8,19 +8,15 @@ use karat_core::lint::{Lint, LintContext, Severity, lint};
 use karat_core::registry::Registry;
 use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check_staleness};
 use karat_core::token::TokenSources;
-use karat_json::Problem;
+use karat_json::{Problem, without_bom};
+use karat_project::{EvalPath, archived_ids, parse_suite_file, read_bytes};
 use karat_tools::contract::{SilencedRule, Silencer};
 use karat_tools::overlap::{OverlapMap, Uncovered};
 use serde_json::Value;
 
-use super::issue::{Issue, Marked, locate, problem};
-use super::report::INVALID;
-use crate::failure::Failure;
-use karat_json::without_bom;
-use karat_project::EvalPath;
-use karat_project::archived_ids;
-use karat_project::{parse_suite_file, read_bytes};
-use karat_workflows::functions::{ProjectFunctions, names_of, pointer_to_cases};
+use super::issue::{CheckIssue, INVALID, Marked, locate, problem};
+use crate::error::Error;
+use crate::functions::{ProjectFunctions, names_of, pointer_to_cases};
 
 /// The rule under which out-of-date files are listed.
 const STALE: &str = "stale";
@@ -32,8 +28,9 @@ pub(super) struct EvalFiles<'c> {
     /// What seed tokens resolve to.
     pub(super) tokens: &'c TokenSources,
     pub(super) functions: &'c ProjectFunctions,
-    /// The eval functions that cases of the files so far name.
+    /// The eval functions that the cases so far name.
     pub(super) named: BTreeSet<String>,
+    /// Agents end with their first tool calls.
     pub(super) routing_only: bool,
     /// What no case of the files so far covers.
     pub(super) uncovered: Option<Uncovered<'c>>,
@@ -46,17 +43,16 @@ impl EvalFiles<'_> {
         &mut self,
         path: &EvalPath,
         silencer: &mut Silencer<'_>,
-    ) -> Result<(Vec<Issue>, usize), Failure> {
+    ) -> Result<(Vec<CheckIssue>, usize), Error> {
         let bytes = read_bytes(path)?;
         let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
         let file = match parse_suite_file(path, &bytes) {
             Ok(SuiteFile::Eval(file)) => file,
-            // What can be wrong with a message, a stub or a tool is wrong with it in any file.
+            // Messages, stubs and tools are held to the same rules in any file.
             Ok(SuiteFile::Rubric(file)) => file.without_rubrics(),
             Err(findings) => {
                 self.are_all_valid = false;
-                let issue = |finding| Issue::in_text(&path.shown, &text, finding, INVALID, Severity::Error);
-                return Ok((findings.into_iter().map(issue).collect(), 0));
+                return Ok((CheckIssue::invalid(&path.shown, &text, findings), 0));
             }
         };
         self.named.extend(file.cases.iter().flat_map(names_of).map(str::to_owned));

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use karat_core::lint::Rule;
 use karat_core::registry::Registry;
+use karat_project::read_text;
 use karat_tools::contract::{SilencedRule, Silencer};
 use karat_tools::overlap::{OverlapMap, Uncovered, check_overlaps};
 
-use super::issue::{Issue, Marked, locate, problem};
-use crate::failure::Failure;
-use karat_project::read_text;
-use karat_workflows::settings::Settings;
+use super::issue::{CheckIssue, Marked, locate, problem};
+use crate::error::Error;
+use crate::settings::Settings;
 
 /// What was found in the map.
 pub(super) struct Checked {
-    pub(super) issues: Vec<Issue>,
+    pub(super) issues: Vec<CheckIssue>,
     /// A tool of an overlap without a case may stand where the registry could not be read.
     pub(super) is_hidden: bool,
 }
@@ -26,7 +26,7 @@ pub(super) fn check(
     uncovered: Option<&Uncovered<'_>>,
     silencer: &mut Silencer<'_>,
     settings: &Settings,
-) -> Result<Checked, Failure> {
+) -> Result<Checked, Error> {
     let is_hidden = uncovered.is_some_and(|uncovered| {
         let mut names = uncovered.pairs().flat_map(|(left, right)| [left, right]);
         registry.is_some_and(|registry| !registry.gaps().is_empty() && names.any(|name| registry.tool(name).is_none()))
@@ -41,8 +41,7 @@ pub(super) fn check(
     }
     let path = &settings.overlap_map.path;
     let text: Arc<str> = Arc::from(read_text(path, "the overlap map")?);
-    let shown = path.strip_prefix(&settings.layout.here).unwrap_or(path).display().to_string();
-    Ok(Checked { issues: locate(&shown, &text, problems), is_hidden })
+    Ok(Checked { issues: locate(&settings.shown(path), &text, problems), is_hidden })
 }
 
 /// Finds declared overlaps without a case, where they are first declared.

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use karat_core::registry::ToolPlace;
-use karat_json::{Place, Position};
+use karat_json::{Place, Position, without_bom};
 
-use karat_json::without_bom;
-use karat_workflows::settings::Settings;
+use crate::settings::Settings;
 
 /// How far behind a description's beginning its words are looked for, beyond its length: quotes and escapes take room.
 const SLACK: usize = 200;
@@ -19,7 +17,7 @@ pub(super) struct Sources {
     here: PathBuf,
     /// What tools without a place were read from.
     pub(super) registry: String,
-    texts: BTreeMap<String, Option<Rc<SourceText>>>,
+    texts: BTreeMap<String, Option<Arc<SourceText>>>,
 }
 
 /// A text and where its lines begin.
@@ -30,9 +28,7 @@ struct SourceText {
 
 impl Sources {
     pub(super) fn new(settings: &Settings) -> Self {
-        let path = &settings.tool_registry.path;
-        let registry = path.strip_prefix(&settings.layout.here).unwrap_or(path).display().to_string();
-        Self::below(settings.layout.here.clone(), registry)
+        Self::below(settings.layout.here.clone(), settings.shown(&settings.tool_registry.path))
     }
 
     /// Makes sources whose names are relative to a folder.
@@ -55,12 +51,12 @@ impl Sources {
         Some((Arc::clone(&source.text), Place { range, position }))
     }
 
-    fn text(&mut self, source: &str) -> Option<Rc<SourceText>> {
+    fn text(&mut self, source: &str) -> Option<Arc<SourceText>> {
         if let Some(known) = self.texts.get(source) {
             return known.clone();
         }
         let bytes = std::fs::read(self.here.join(source)).ok();
-        let text = bytes.map(|bytes| Rc::new(SourceText::new(&String::from_utf8_lossy(without_bom(&bytes)))));
+        let text = bytes.map(|bytes| Arc::new(SourceText::new(&String::from_utf8_lossy(without_bom(&bytes)))));
         self.texts.insert(source.to_owned(), text.clone());
         text
     }
@@ -139,12 +135,12 @@ mod tests {
     #[case("{", "{")]
     #[case(")", ")")]
     #[case("", "")]
-    fn a_value_ends_where_the_next_begins(#[case] line: &str, #[case] value: &str) {
+    fn finds_the_length_of_the_first_value(#[case] line: &str, #[case] value: &str) {
         assert_eq!(&line[..value_length(line)], value);
     }
 
     #[test]
-    fn offsets_and_positions_are_each_others_way_back() {
+    fn offsets_and_positions_convert_both_ways() {
         let source = SourceText::new("é1\n\nab");
         for (offset, line, column) in [(0, 1, 1), (2, 1, 2), (4, 2, 1), (6, 3, 2), (7, 3, 3)] {
             assert_eq!(source.position(offset), Position { line, column });

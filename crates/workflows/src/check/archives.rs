@@ -4,24 +4,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use karat_core::lint::{Rule, Severity};
+use karat_core::lint::Rule;
 use karat_core::regression::Archive;
-use karat_json::Problem;
+use karat_json::{Problem, without_bom};
+use karat_project::{EvalPath, archive_path, discover_archives, looks_like_eval_file, read_bytes};
 
-use super::issue::{Issue, Marked, locate, problem};
-use super::report::INVALID;
-use crate::failure::Failure;
-use karat_json::without_bom;
-use karat_project::archive_path;
-use karat_project::read_bytes;
-use karat_project::{EvalPath, discover_archives, looks_like_eval_file};
-use karat_workflows::settings::Settings;
+use super::issue::{CheckIssue, Marked, locate, problem};
+use crate::error::Error;
+use crate::settings::Settings;
 
-/// What an archive is called whose eval file may be gone; other names may be of anything.
+/// The ending of an archive whose eval file may be gone; other files could be anything.
 const REGRESSION_ARCHIVE: &str = ".regression.archived.json";
 
-/// Checks the archives of these eval files, and those that stand alone in the folders that are meant.
-pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Settings) -> Result<Vec<Issue>, Failure> {
+/// Checks the archives of these eval files, and those in the folders that have lost their eval files.
+pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Settings) -> Result<Vec<CheckIssue>, Error> {
     let mut archives: BTreeMap<PathBuf, EvalPath> = BTreeMap::new();
     for path in eval_files {
         let archive = archive_path(&path.path);
@@ -32,7 +28,7 @@ pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Setti
     }
     for path in discover_archives(paths, &settings.layout, &settings.layout.here)? {
         let is_archive = path.path.to_string_lossy().ends_with(REGRESSION_ARCHIVE);
-        // Somebody may have renamed an eval file, which is then checked as one.
+        // A renamed eval file is checked as one.
         if is_archive && !looks_like_eval_file(&path.path) {
             archives.entry(path.path.clone()).or_insert(path);
         }
@@ -44,15 +40,12 @@ pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Setti
     Ok(issues)
 }
 
-fn check_one(path: &EvalPath) -> Result<Vec<Issue>, Failure> {
+fn check_one(path: &EvalPath) -> Result<Vec<CheckIssue>, Error> {
     let bytes = read_bytes(path)?;
     let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
     let archive = match Archive::read(&bytes) {
         Ok(archive) => archive,
-        Err(findings) => {
-            let issue = |finding| Issue::in_text(&path.shown, &text, finding, INVALID, Severity::Error);
-            return Ok(findings.into_iter().map(issue).collect());
-        }
+        Err(findings) => return Ok(CheckIssue::invalid(&path.shown, &text, findings)),
     };
     let rule = Rule::EditedRegression;
     let edited = archive.edited().into_iter().map(|edited| -> Marked {

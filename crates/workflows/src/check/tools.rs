@@ -1,18 +1,21 @@
 //! What is wrong with the tools: what could not be read of them, and how they are described.
 
+use std::sync::Arc;
+
 use karat_core::lint::Severity;
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
 use karat_json::{Finding, Problem};
+use karat_project::read_text;
 use karat_tools::contract::{ContractFinding, SilencedRule, Silencer, check_descriptions};
 use karat_tools::overlap::OverlapMap;
 
-use super::issue::Issue;
+use super::issue::CheckIssue;
 use super::source_text::{Sources, Words};
-use crate::printer::quoted_lines;
-use karat_project::read_text;
-use karat_workflows::settings::Settings;
+use crate::settings::Settings;
 
-/// The rule under which what somebody has to mend in a registry is listed.
+/// How many lines of a server's output are quoted, of its beginning and of its end.
+const MAX_QUOTED: usize = 5;
+/// The rule under which the broken parts of a registry are listed.
 const BROKEN: &str = "registry-broken";
 /// The rule under which useless entries of `silence` are listed.
 const SILENCES_NOTHING: &str = "silences-nothing";
@@ -23,7 +26,7 @@ pub(super) fn check(
     overlaps: Option<&OverlapMap>,
     silencer: &mut Silencer<'_>,
     sources: &mut Sources,
-) -> Vec<Issue> {
+) -> Vec<CheckIssue> {
     let mut issues = Vec::new();
     for gap in registry.gaps() {
         if gap.kind == GapKind::Broken || !silencer.takes([], SilencedRule::UNKNOWN) {
@@ -48,99 +51,80 @@ pub(super) fn check(
     issues
 }
 
-fn from_gap(gap: &Gap, sources: &mut Sources) -> Issue {
+fn from_gap(gap: &Gap, sources: &mut Sources) -> CheckIssue {
     let (rule, severity) = match gap.kind {
         GapKind::Broken => (BROKEN, Severity::Error),
         GapKind::Unknown => (SilencedRule::UNKNOWN.name(), Severity::Warning),
     };
-    let (message, said) = gap.what.split_once("; it said:\n").unwrap_or((&gap.what, ""));
+    // Below the first line stands what a server wrote.
+    let (message, output) = gap.what.split_once('\n').unwrap_or((&gap.what, ""));
     let help = match gap.kind {
         GapKind::Unknown => Some(unknown_help("there may be more tools than karat knows of")),
-        GapKind::Broken if said.is_empty() => None,
-        GapKind::Broken => Some(format!("it said:\n{}", quoted_lines(said, "...").join("\n"))),
+        GapKind::Broken => Some(quoted_lines(output)).filter(|lines| !lines.is_empty()),
     };
-    Issue {
-        file: gap.place.source.clone(),
-        place: sources.locate(&gap.place, None),
-        severity,
-        rule: rule.to_owned(),
-        case_id: None,
-        tool: None,
-        pointer: None,
-        message: message.to_owned(),
-        help,
-    }
+    let place = sources.locate(&gap.place, None);
+    CheckIssue::new(&gap.place.source, place, (rule, severity), message.to_owned(), help)
 }
 
-fn from_unknown(tool: &Tool, field: ToolField, unknown: &Unknown, sources: &mut Sources) -> Issue {
-    Issue {
-        file: unknown.place.source.clone(),
-        place: sources.locate(&unknown.place, None),
-        severity: Severity::Warning,
-        rule: SilencedRule::UNKNOWN.name().to_owned(),
-        case_id: None,
-        tool: Some(tool.name.clone()),
-        pointer: None,
-        message: format!("the {} is not known: {}", field.name(), unknown.why),
-        help: Some(unknown_help("nothing is concluded from it")),
+/// Returns the lines of a program's output, without the middle of many.
+fn quoted_lines(output: &str) -> String {
+    let mut lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.len() > 2 * MAX_QUOTED {
+        lines.splice(MAX_QUOTED..lines.len() - MAX_QUOTED, ["..."]);
     }
+    lines.join("\n")
+}
+
+fn from_unknown(tool: &Tool, field: ToolField, unknown: &Unknown, sources: &mut Sources) -> CheckIssue {
+    let Unknown { place, why } = unknown;
+    let message = format!("the {} is not known: {why}", field.name());
+    let help = Some(unknown_help("nothing is concluded from it"));
+    let rule = (SilencedRule::UNKNOWN.name(), Severity::Warning);
+    let issue = CheckIssue::new(&place.source, sources.locate(place, None), rule, message, help);
+    CheckIssue { tool: Some(tool.name.clone()), ..issue }
 }
 
 fn unknown_help(consequence: &str) -> String {
     format!("{consequence}; write it as a literal, or let 'toolRegistry' name a command that prints the tools")
 }
 
-fn from_finding(registry: &Registry, finding: ContractFinding, sources: &mut Sources) -> Issue {
+fn from_finding(registry: &Registry, finding: ContractFinding, sources: &mut Sources) -> CheckIssue {
     let tool = registry.tool(&finding.tool);
     let place: Option<&ToolPlace> = tool.and_then(|tool| tool.description_place.as_ref().or(tool.place.as_ref()));
     let description = tool.and_then(|tool| tool.description.as_deref()).unwrap_or_default();
     let words = finding.span.and_then(|span| description.get(span));
     let words = words.map(|words| Words { words, length: description.len() });
-    Issue {
-        file: place.map_or_else(|| sources.registry.clone(), |place| place.source.clone()),
-        place: place.and_then(|place| sources.locate(place, words)),
-        severity: Severity::Warning,
-        rule: finding.rule.name().to_owned(),
-        case_id: None,
-        tool: Some(finding.tool),
-        pointer: None,
-        message: finding.message,
-        help: Some(finding.suggestion),
-    }
+    let file = place.map_or_else(|| sources.registry.clone(), |place| place.source.clone());
+    let place = place.and_then(|place| sources.locate(place, words));
+    let rule = (finding.rule.name(), Severity::Warning);
+    let issue = CheckIssue::new(&file, place, rule, finding.message, Some(finding.suggestion));
+    CheckIssue { tool: Some(finding.tool), ..issue }
 }
 
 /// Finds the entries of `silence` that are of no use, in the file that has them.
-pub(super) fn unused_silences(silencer: &Silencer<'_>, registry: &Registry, settings: &Settings) -> Vec<Issue> {
+pub(super) fn unused_silences(silencer: &Silencer<'_>, registry: &Registry, settings: &Settings) -> Vec<CheckIssue> {
     let mut problems = silencer.unused(registry);
     if problems.is_empty() {
         return Vec::new();
     }
     let file = settings.silence.file.as_deref();
-    let text = file.and_then(|file| read_text(file, "the configuration").ok()).map(std::sync::Arc::from);
+    let text = file.and_then(|file| read_text(file, "the configuration").ok()).map(Arc::from);
     let (Some(file), Some(text)) = (file, text) else {
         return problems.into_iter().map(from_flag).collect();
     };
     for problem in &mut problems {
         problem.pointer.insert_str(0, "/silence");
     }
-    let shown = file.strip_prefix(&settings.layout.here).unwrap_or(file).display().to_string();
+    let shown = settings.shown(file);
     let findings = Finding::locate_all(&text, problems);
-    let issue = |finding| Issue::in_text(&shown, &text, finding, SILENCES_NOTHING, Severity::Warning);
+    let issue = |finding| CheckIssue::in_text(&shown, &text, finding, (SILENCES_NOTHING, Severity::Warning));
     findings.into_iter().map(issue).collect()
 }
 
-fn from_flag(problem: Problem) -> Issue {
-    Issue {
-        file: "--silence".to_owned(),
-        place: None,
-        severity: Severity::Warning,
-        rule: SILENCES_NOTHING.to_owned(),
-        case_id: None,
-        tool: None,
-        pointer: Some(problem.pointer),
-        message: problem.message,
-        help: problem.help,
-    }
+fn from_flag(problem: Problem) -> CheckIssue {
+    let rule = (SILENCES_NOTHING, Severity::Warning);
+    let issue = CheckIssue::new("--silence", None, rule, problem.message, problem.help);
+    CheckIssue { pointer: Some(problem.pointer), ..issue }
 }
 
 #[cfg(test)]
@@ -164,7 +148,7 @@ mod tests {
         );
         let mut sources = Sources::below(project.path(), "tools".to_owned());
         let issues = check(registry, None, &mut Silencer::new(silence), &mut sources);
-        let shown = |issue: Issue| {
+        let shown = |issue: CheckIssue| {
             let (at, text) = issue.place.map_or_else(Default::default, |(text, place)| {
                 let Position { line, column } = place.position;
                 (format!(":{line}:{column}"), text[place.range].to_owned())
@@ -191,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_shown_where_it_stands() {
+    fn issues_point_at_their_places() {
         let found = found(&registry(), &Silence::default());
         let found: Vec<_> = found.iter().map(|(at, rule, text)| (at.as_str(), rule.as_str(), text.as_str())).collect();
         assert_eq!(
@@ -208,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_never_silenced() {
+    fn broken_parts_are_never_silenced() {
         let mut problems = karat_json::Problems::default();
         let all = serde_json::json!({"*": "*"});
         let silence = Silence::read(&all, &karat_json::Path::Root, &mut problems).expect("valid");

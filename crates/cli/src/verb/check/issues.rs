@@ -1,0 +1,119 @@
+//! What was found, as people read it.
+
+use std::collections::BTreeMap;
+
+use karat_core::lint::Severity;
+use karat_json::{Finding, Place, Position};
+use karat_report::{counted, printable};
+use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
+
+use crate::diagnostic::{SourceProblem, render};
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+/// How many findings of one rule are shown in full: of eval files, and of tools, which are many and often all alike.
+const MAX_IN_FILES: usize = 50;
+const MAX_OF_TOOLS: usize = 10;
+
+/// How many of the others are named.
+const MAX_NAMED: usize = 3;
+
+/// Findings of a rule that are not shown in full.
+#[derive(Default)]
+struct LeftOut<'r> {
+    count: usize,
+    named: Vec<&'r str>,
+    has_more: bool,
+}
+
+impl<'r> LeftOut<'r> {
+    fn add(&mut self, name: &'r str) {
+        self.count += 1;
+        if self.named.contains(&name) {
+            return;
+        }
+        if self.named.len() < MAX_NAMED {
+            self.named.push(name);
+        } else {
+            self.has_more = true;
+        }
+    }
+}
+
+pub(super) fn print_report(report: &CheckReport, printer: &Printer) -> Result<(), Failure> {
+    let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut left_out: BTreeMap<&str, LeftOut<'_>> = BTreeMap::new();
+    for issue in &report.issues {
+        let limit = if issue.case_id.is_some() || issue.rule == INVALID { MAX_IN_FILES } else { MAX_OF_TOOLS };
+        let shown = shown.entry(&issue.rule).or_default();
+        if *shown >= limit {
+            left_out.entry(&issue.rule).or_default().add(issue.subject().unwrap_or(&issue.file));
+            continue;
+        }
+        *shown += 1;
+        let problem = render(source_problem(issue), printer, printer.stdout_palette);
+        printer.print(&format!("{problem}\n\n"))?;
+    }
+    let left_out = left_out_lines(&left_out, printer);
+    let gap = if left_out.is_empty() { "" } else { "\n" };
+    printer.print(&format!("{left_out}{gap}{}\n", totals(report, printer)))
+}
+
+fn source_problem(issue: &CheckIssue) -> SourceProblem {
+    let finding = |place| Finding {
+        place,
+        pointer: issue.pointer.clone(),
+        case_id: issue.subject().map(str::to_owned),
+        message: issue.message.clone(),
+        help: issue.help.clone(),
+    };
+    let rule = Some(issue.rule.clone());
+    if let Some((text, place)) = &issue.place {
+        SourceProblem::new(&issue.file, text, finding(place.clone()), issue.severity, rule)
+    } else {
+        let nowhere = Place { range: 0..0, position: Position { line: 1, column: 1 } };
+        SourceProblem::without_source(&issue.file, finding(nowhere), issue.severity, rule)
+    }
+}
+
+fn left_out_lines(left_out: &BTreeMap<&str, LeftOut<'_>>, printer: &Printer) -> String {
+    let ellipsis = printer.symbols.ellipsis;
+    let line = |(rule, left_out): (&&str, &LeftOut<'_>)| {
+        let named: Vec<_> = left_out.named.iter().map(|name| printable(name)).collect();
+        let rest = if left_out.has_more { format!(", {ellipsis}") } else { String::new() };
+        let line = format!("{ellipsis} and {} more of {rule}: {}{rest}", left_out.count, named.join(", "));
+        let options = textwrap::Options::new(printer.columns)
+            .subsequent_indent("  ")
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .word_separator(textwrap::WordSeparator::AsciiSpace);
+        textwrap::fill(&line, options) + "\n"
+    };
+    let lines: String = left_out.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("{lines}--format json lists all\n") }
+}
+
+fn totals(report: &CheckReport, printer: &Printer) -> String {
+    let CheckReport { files, cases, tools, silenced, issues, .. } = report;
+    let count = |test: &dyn Fn(&CheckIssue) -> bool| issues.iter().filter(|issue| test(issue)).count();
+    let invalid = count(&|issue| issue.rule == INVALID);
+    let errors = count(&|issue| issue.severity == Severity::Error) - invalid;
+    let warnings = count(&|issue| issue.severity == Severity::Warning);
+    let tools = tools.map(|tools| format!("{}, ", counted(tools, "tool"))).unwrap_or_default();
+    let silenced = if *silenced > 0 { format!(", {silenced} silenced") } else { String::new() };
+    let line = format!(
+        "{tools}{}, {}: {invalid} invalid, {}, {}{silenced}",
+        counted(*files, "file"),
+        counted(*cases, "case"),
+        counted(errors, "error"),
+        counted(warnings, "warning"),
+    );
+    let palette = printer.stdout_palette;
+    if invalid + errors > 0 {
+        palette.bad(line)
+    } else if warnings > 0 {
+        palette.doubtful(line)
+    } else {
+        palette.good(line)
+    }
+}
