@@ -18,12 +18,12 @@ pub(crate) async fn with_store<T>(
     opening: impl Future<Output = Result<Store, Failure>>,
     work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    store::with_store(opening, work).await
+    Box::pin(store::with_store(opening, work)).await
 }
 
 pub(crate) async fn keep_store<T>(
     opening: impl Future<Output = Result<Store, Failure>>,
     work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
 ) -> Result<(Store, T), Failure> {
-    store::keep_store(opening, work).await
+    Box::pin(store::keep_store(opening, work)).await
 }

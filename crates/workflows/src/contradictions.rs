@@ -61,16 +61,16 @@ pub async fn resolve(request: ResolveRequest, context: &Context<'_>) -> Result<R
                 resolved: true,
                 limit: Some(1),
             };
-            let none = || {
+            let no_contradiction = || {
                 Error::nothing_selected(format!("people do not contradict {eval_id} on trace {trace_id}"))
                     .hint(Hint::ListContradictions { eval: eval_id.clone() })
             };
             let found = store.contradictions(&filter).await?;
-            let contradiction = found.into_iter().next().ok_or_else(none)?;
+            let contradiction = found.into_iter().next().ok_or_else(no_contradiction)?;
             let before = contradiction.resolution.as_ref().map(|resolution| resolution.kind);
             if !store.resolve(&eval_id, &trace_id, &resolution).await? {
                 // It was judged or rated again in the meantime.
-                return Err(none());
+                return Err(no_contradiction());
             }
             let contradiction = Contradiction { resolution: Some(resolution), ..contradiction };
             Ok(ResolvedContradiction { contradiction, before })

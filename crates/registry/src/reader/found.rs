@@ -274,22 +274,24 @@ impl Project {
     fn is_only_spread(&self, found: &Found) -> bool {
         let module = self.module(found.origin.0);
         let Some(variable) = found.symbols.first() else { return false };
-        let uses = |expr: &Expr| {
-            let mut count = 0;
-            expr.walk(&mut |inner| count += usize::from(matches!(&inner.kind, Kind::Name(name) if name == variable)));
-            count
+        let count = |expr: &Expr| {
+            let mut found = 0;
+            expr.walk(&mut |inner| found += usize::from(matches!(&inner.kind, Kind::Name(name) if name == variable)));
+            found
         };
         let (mut used, mut spread) = (0, 0);
         for expr in module.scopes.iter().flat_map(|scope| &scope.statements).flat_map(Statement::expressions) {
-            used += uses(expr);
+            used += count(expr);
             expr.walk(&mut |inner| {
                 let Kind::Object(entries) = &inner.kind else { return };
-                spread +=
-                    entries.iter().map(|one| if let Entry::Spread(base) = one { uses(base) } else { 0 }).sum::<usize>();
+                spread += entries
+                    .iter()
+                    .map(|one| if let Entry::Spread(base) = one { count(base) } else { 0 })
+                    .sum::<usize>();
             });
         }
         let is_exported =
-            module.exports.iter().any(|export| matches!(export, Export::Local { value, .. } if uses(value) > 0));
+            module.exports.iter().any(|export| matches!(export, Export::Local { value, .. } if count(value) > 0));
         let is_imported = |statement: &Statement| matches!(statement, Statement::Import(import) if import.what == Imported::Name(variable.clone()));
         let mut statements = self.modules.iter().flat_map(|module| &module.scopes).flat_map(|scope| &scope.statements);
         used == spread && !is_exported && !statements.any(is_imported)

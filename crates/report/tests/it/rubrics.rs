@@ -7,10 +7,11 @@ use std::sync::Arc;
 use karat_core::event::Reporter;
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::rubric::{RubricOutcome, RubricSuite};
+use karat_project::ResultFileReporter;
 use karat_report::github::GithubReporter;
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{ConsoleReporter, ConsoleSettings, Palette, ResultFileReporter, Symbols, Verbosity};
+use karat_report::{ConsoleReporter, ConsoleSettings, Palette, Symbols, Verbosity};
 
 use crate::fixture::{self, HOSTILE, scored};
 

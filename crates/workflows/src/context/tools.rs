@@ -11,7 +11,7 @@ use karat_registry::{McpServers, RegistryCommand, mcp_place};
 
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, LiveTools, Settings, ToolExecutor};
+use crate::settings::{Anchored, LiveTools, Settings, ToolExecutor, UnusableServer};
 
 /// How many tools a warning names.
 const MOST_NAMED: usize = 5;
@@ -64,7 +64,7 @@ pub async fn read_tools(settings: &Settings, notices: &dyn Notices) -> Result<To
         return Ok(Tools { registry, servers: None });
     }
     let targets = settings.live.targets(&settings.variables, &settings.redactor);
-    let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|(_, failure)| failure)?;
+    let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|unusable| *unusable.error)?;
     let servers = McpServers::connect(targets, settings.timeout).await.map_err(|error| {
         let message = error.to_string();
         let (message, said) = message.split_once('\n').unwrap_or((&message, ""));
@@ -90,8 +90,8 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     for target in filled {
         match target {
             Ok(target) => targets.push(target),
-            Err((name, failure)) => {
-                gaps.push(Gap { kind: GapKind::Broken, place: mcp_place(&name), what: failure.message });
+            Err(UnusableServer { name, error }) => {
+                gaps.push(Gap { kind: GapKind::Broken, place: mcp_place(&name), what: error.message });
             }
         }
     }

@@ -78,7 +78,7 @@ async fn read(named: &str, store: &Store) -> Result<SourceTrace, Error> {
     let feedback = store.feedback_of(&id).await?;
     let unusable = |why: String| Error::invalid(format!("no case can be made of the trace {id}: {why}"));
     let document: Value = serde_json::from_str(&stored.document).map_err(|error| unusable(error.to_string()))?;
-    let turns = trace_turns(&document).map_err(|why| unusable(why.to_string()))?;
+    let turns = trace_turns(&document).map_err(|why| unusable(why.clone()))?;
     Ok(SourceTrace { id, turns, rating: listed.first().and_then(|listed| listed.rating), feedback })
 }
 

@@ -82,7 +82,7 @@ pub async fn run_suites(
     let run_id = plan.run_id.clone();
     let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
     let running = run(plan, agents, recorder, context, &mut all, cancel);
-    let (totals, recorded) = tokio::select! {
+    let (totals, in_store) = tokio::select! {
         ended = running => ended,
         never = report_rate_limits(&throttles, context) => match never {},
     };
@@ -90,8 +90,8 @@ pub async fn run_suites(
         run_id,
         totals,
         report_errors: all.into_errors(),
-        not_stored: recorded.not_stored,
-        store_error: recorded.error,
+        not_stored: in_store.not_stored,
+        store_error: in_store.error,
         recordings: recordings.close(),
     })
 }

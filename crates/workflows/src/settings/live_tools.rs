@@ -14,6 +14,12 @@ use super::variables::{Variables, plain_environment};
 use super::{Anchored, Resolver};
 use crate::error::Error;
 
+/// A server whose variables cannot be filled in.
+pub(crate) struct UnusableServer {
+    pub(crate) name: String,
+    pub(crate) error: Box<Error>,
+}
+
 /// What the settings say of live tools.
 #[derive(Debug)]
 pub struct LiveTools {
@@ -78,7 +84,7 @@ impl LiveTools {
         &self,
         variables: &Variables,
         redactor: &Redactor,
-    ) -> Vec<Result<NamedServer, (String, Error)>> {
+    ) -> Vec<Result<NamedServer, UnusableServer>> {
         let plain = plain_environment();
         let fill = |(name, server): &(String, Anchored<McpServerConfig>)| {
             let config = match &server.value {
@@ -94,7 +100,12 @@ impl LiveTools {
             };
             Ok(NamedServer { name: name.clone(), config, base: server.base.clone() })
         };
-        self.servers.iter().map(|server| fill(server).map_err(|failure| (server.0.clone(), failure))).collect()
+        self.servers
+            .iter()
+            .map(|server| {
+                fill(server).map_err(|error| UnusableServer { name: server.0.clone(), error: Box::new(error) })
+            })
+            .collect()
     }
 
     /// Returns what is odd about the list of tools that may run.

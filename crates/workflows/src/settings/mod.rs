@@ -29,6 +29,7 @@ use serde_json::Value;
 pub use self::chat_model::ChatModelConfig;
 pub use self::config::{AllowTools, Config, SnapshotSource, ToolExecutor};
 pub use self::live_tools::LiveTools;
+pub(crate) use self::live_tools::UnusableServer;
 pub use self::overrides::Flags;
 pub use self::recording::{RecordingSetting, Replay};
 pub(crate) use self::secrets::{fill_headers, learn_arguments};
@@ -305,21 +306,21 @@ fn agent_endpoints(given: &Config, file: &Config, resolver: &Resolver<'_>) -> Re
         return Err(Error::invalid("karat.json has both 'matrix' and 'agentEndpoint': keep one"));
     }
     let is_matrix = given.matrix.is_some() || of_flags.is_none() && file.matrix.is_some();
-    let Some(Anchored { value: names, base }) = resolver.anchored(of_flags, named(file)) else {
+    let Some(Anchored { value: endpoints, base }) = resolver.anchored(of_flags, named(file)) else {
         return Ok(Vec::new());
     };
-    for (place, name) in names.iter().enumerate().filter(|_| is_matrix) {
+    for (place, name) in endpoints.iter().enumerate().filter(|_| is_matrix) {
         if name.is_empty() {
             return Err(Error::invalid(format!("agent {} of 'matrix' is empty", place + 1)));
         }
-        if names[..place].contains(name) {
+        if endpoints[..place].contains(name) {
             return Err(Error::invalid(format!("'matrix' names '{name}' twice")));
         }
     }
-    if names.is_empty() {
+    if endpoints.is_empty() {
         return Err(Error::invalid("'matrix' names no agent"));
     }
-    Ok(names.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
+    Ok(endpoints.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
 }
 
 fn snapshot_source(
@@ -366,7 +367,9 @@ fn model_options(given: Config, file: Config, resolver: &Resolver<'_>) -> ModelO
     let mut providers = given.providers.or(file.providers).unwrap_or_default();
     if has_own_retries {
         // A flag ranks above the file, whatever the file says of a provider.
-        providers.values_mut().for_each(|provider| provider.max_retries = None);
+        for provider in providers.values_mut() {
+            provider.max_retries = None;
+        }
     }
     ModelOptions {
         system_prompt_path: prompt.given.then_some(prompt.path),

@@ -59,7 +59,9 @@ impl Flags {
         }
         let mut variables = read_variables(lookup)?;
         for rivals in RIVALS.iter().filter(|rivals| rivals.iter().any(|key| flags.contains_key(*key))) {
-            rivals.iter().for_each(|key| drop(variables.remove(*key)));
+            for key in rivals {
+                variables.remove(*key);
+            }
         }
         let mut all = read(flags, flag_name, redactor)?;
         variables.retain(|key, _| !all.contains_key(key));

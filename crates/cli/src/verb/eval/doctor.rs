@@ -14,7 +14,7 @@ use crate::surface::Surface;
 pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let printer = surface.printer.as_ref();
     let console = printer.console();
-    let mut printed = Ok(());
+    let mut written = Ok(());
     let mut print = |event: Event| {
         let text = match event {
             _ if args.format == OutputFormat::Json => return ControlFlow::Continue(()),
@@ -23,12 +23,12 @@ pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitSt
             Event::Tried(promise) if promise.held && printer.quiet => return ControlFlow::Continue(()),
             Event::Tried(promise) => promise_text(&promise, &console),
         };
-        printed = printer.print(&text);
-        if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        written = printer.print(&text);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     // The trials take a while.
     let mut report = surface.run(async { Ok(doctor(&surface.environment.process, &mut print)) })?;
-    printed?;
+    written?;
     let error = report.error.take();
     match args.format {
         OutputFormat::Json => printer.print_json(&report)?,
