@@ -436,12 +436,10 @@ fn a_list_without_any_tool_is_an_error() {
         export const make = (options) => tool({ description: 'Makes.', inputSchema: {}, execute });\n";
     let output = project().file("tools/tools.exports.ts", source).run(["tools"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
-    assert!(output.stderr.contains("read the file that puts it into 'tools' instead"), "{}", output.stderr);
-    assert!(
-        output.stderr.contains("error: no tool of the registry is known\nhint: name the file"),
-        "{}",
-        output.stderr
-    );
+    let stderr = output.unbroken_stderr();
+    assert!(stderr.contains("read the file that puts it into 'tools' instead"), "{stderr}");
+    assert!(stderr.contains("error: no tool of the registry is known"), "{stderr}");
+    assert!(stderr.contains("hint: name the file that gives the tools to the agent"), "{stderr}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use karat_workflows::functions::{find_functions, load_functions, no_functions};
+use karat_workflows::functions::{FunctionFile, find_functions, load_functions, no_functions};
 use karat_workflows::{Error, ErrorKind, Hint};
 
 use crate::project::TestProject;
@@ -54,7 +54,7 @@ fn functions_that_share_a_name_are_invalid() {
     let functions = find_functions(&project.context().settings).unwrap();
     assert!(functions.get("eval_tone").is_none());
     let messages: Vec<String> =
-        functions.broken("eval_tone").flat_map(|file| file.findings()).map(|finding| finding.message).collect();
+        functions.broken("eval_tone").flat_map(FunctionFile::findings).map(|finding| finding.message).collect();
     assert_eq!(
         messages,
         [
