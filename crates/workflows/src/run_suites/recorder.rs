@@ -167,6 +167,10 @@ impl<'r> RunRecorder<'r> {
             if matches!(event, RunEvent::CaseFinished { .. }) {
                 self.stored -= 1;
             }
+            if matches!(event, RunEvent::RubricFinished { .. } | RunEvent::RunFinished { .. }) {
+                // What reporters held back of the cases comes before what follows from them.
+                reporters.flush();
+            }
             reporters.emit(&event);
             passed_on = true;
         }
