@@ -10,16 +10,16 @@ use crate::store_content::StoreContent;
 
 /// Ten good traces, of which the first version passes two and the second nine.
 async fn judged(project: &TestProject) {
-    let content = StoreContent::open(&project.context()).await;
-    let (first, second) = (content.version("eval_tone", "one").await, content.version("eval_tone", "two").await);
+    let filled = StoreContent::open(&project.context()).await;
+    let (first, second) = (filled.version("eval_tone", "one").await, filled.version("eval_tone", "two").await);
     for number in 0..10 {
         let id = format!("t-{number}");
-        content.trace(&id, "Hello").await;
-        content.verdict("eval_tone", first, &id, number < 2).await;
-        content.verdict("eval_tone", second, &id, number < 9).await;
-        content.rating("ada", &id, Rating::Positive).await;
+        filled.trace(&id, "Hello").await;
+        filled.verdict("eval_tone", first, &id, number < 2).await;
+        filled.verdict("eval_tone", second, &id, number < 9).await;
+        filled.rating("ada", &id, Rating::Positive).await;
     }
-    content.close().await;
+    filled.close().await;
 }
 
 #[tokio::test]

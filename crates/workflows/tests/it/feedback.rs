@@ -9,9 +9,9 @@ use crate::store_content::StoreContent;
 
 async fn with_trace() -> TestProject {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
-    content.trace("conversation-1", "Hello").await;
-    content.close().await;
+    let filled = StoreContent::open(&project.context()).await;
+    filled.trace("conversation-1", "Hello").await;
+    filled.close().await;
     project
 }
 

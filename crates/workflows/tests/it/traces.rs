@@ -16,11 +16,11 @@ fn request(filter: TraceFilterRequest) -> ListRequest {
 #[tokio::test]
 async fn lists_with_filter_limit_and_short_ids() {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
+    let filled = StoreContent::open(&project.context()).await;
     for id in ["conversation-1", "conversation-2", "other"] {
-        content.trace(id, "Hello").await;
+        filled.trace(id, "Hello").await;
     }
-    content.close().await;
+    filled.close().await;
     let all = ListRequest { limit: Some(2), ..request(TraceFilterRequest::default()) };
     let listed = list(all, &project.context()).await.unwrap();
     assert_eq!((listed.list.total, listed.list.traces.len(), listed.short_ids.len()), (3, 2, 2));
@@ -44,12 +44,12 @@ async fn an_empty_store_and_no_store_are_told_apart() {
 #[tokio::test]
 async fn shows_a_trace_with_verdicts_and_ratings() {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
-    content.trace("conversation-1", "Hello").await;
-    let version = content.version("eval_tone", "code").await;
-    content.verdict("eval_tone", version, "conversation-1", true).await;
-    content.rating("ada", "conversation-1", Rating::Positive).await;
-    content.close().await;
+    let filled = StoreContent::open(&project.context()).await;
+    filled.trace("conversation-1", "Hello").await;
+    let version = filled.version("eval_tone", "code").await;
+    filled.verdict("eval_tone", version, "conversation-1", true).await;
+    filled.rating("ada", "conversation-1", Rating::Positive).await;
+    filled.close().await;
     let context = project.context();
     let shown = show("conv", &context).await.unwrap();
     assert_eq!((shown.executions.len(), shown.feedback.len()), (1, 1));
