@@ -31,8 +31,11 @@ def eval_honest(trace):
     return pair.count > 10, f"{pair} {sorted({3, 1, 2})}"
 "#;
 
-/// The time of a function that wants all of it; others end by themselves, and have the usual limit.
+/// For functions that run until they are stopped.
 const LIMIT: Duration = Duration::from_millis(500);
+
+/// For functions that end otherwise: a busy machine must not turn their end into a timeout.
+const UNHURRIED: Duration = Duration::from_mins(1);
 
 /// How late a limit may be noticed on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -60,9 +63,7 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
     let expected = Expected::of(source);
     let honest = Source { name: "honest".to_owned(), path: "honest.py".into(), text: HONEST.to_owned() }.function();
     let mut task = task(&[source.function(), Arc::clone(&honest)], isolation);
-    if expected.outcomes.contains(&"timeout") {
-        task.limits.time = LIMIT;
-    }
+    task.limits.time = if expected.outcomes.contains(&"timeout") { LIMIT } else { UNHURRIED };
     let judged = judge(sandbox, &task, TRACES);
     let mut problems = Vec::new();
     let mut check = |holds: bool, what: &str, judgement: &Judgement| {
