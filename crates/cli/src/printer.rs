@@ -82,7 +82,7 @@ impl Printer {
 
     pub(crate) fn out(&self, text: &str) -> io::Result<()> {
         match self.suspended(|| write_all(&mut io::stdout().lock(), text)) {
-            // Whoever closed our stdout has read enough.
+            // A closed stdout means that the reader has enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }

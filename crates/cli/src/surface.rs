@@ -67,7 +67,7 @@ impl<'s> Surface<'s> {
             cancelled.cancel();
         });
         let done = runtime.block_on(work(cancel));
-        // Work that nobody waits for any more must not keep the program.
+        // Abandoned work must not keep the program alive.
         runtime.shutdown_background();
         Ok(done?)
     }

@@ -170,7 +170,7 @@ fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
 
 /// A result that could not be written is worse than one that is bad.
 fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
-    // Whoever closed our stdout has read enough; the results are on disk.
+    // A closed stdout means that the reader has enough; the results are on disk.
     let errors = outcome.report_errors.iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
     let mut status = outcome.totals.status();
     // A reporter that cannot write says so at every event.

@@ -46,7 +46,7 @@ fn read_versions(words: &[String]) -> Result<CompareRequest, Failure> {
     for word in words {
         let (before, after) = match word.split_once('@') {
             Some((before, after)) => (before, Some(after)),
-            // A number is no name of a function.
+            // A function name cannot be a number.
             None if version(word).is_some() => ("", Some(word.as_str())),
             None => (word.as_str(), None),
         };

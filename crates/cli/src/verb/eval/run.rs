@@ -90,7 +90,7 @@ fn finish(
     let FilesOutcome { tally, summary, names, error: ended } = outcome;
     let printer = surface.printer;
     match error.map_or_else(|| rows.end(&summary), Err) {
-        // Whoever closed our stdout has read enough.
+        // A closed stdout means that the reader has enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}

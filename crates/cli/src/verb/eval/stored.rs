@@ -109,7 +109,7 @@ fn finish(
     surface: &Surface<'_>,
 ) -> Result<(), Failure> {
     match error.map_or_else(|| rows.end(summary), Err) {
-        // Whoever closed our stdout has read enough.
+        // A closed stdout means that the reader has enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}

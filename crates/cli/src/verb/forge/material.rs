@@ -163,7 +163,7 @@ fn verify_description(
         finding.tool == tool.name || finding.rule.is_mutual() && finding.also.contains(&tool.name)
     };
     let findings = check_descriptions(registry, overlaps).into_iter().filter(of_tool);
-    // Somebody looked at what is silenced.
+    // What is silenced was looked at.
     let mut findings: Vec<ContractFinding> = findings
         .filter(|finding| !silencer.takes([tool.name.as_str()], SilencedRule::Contract(finding.rule)))
         .collect();
