@@ -126,13 +126,12 @@ impl<'p> Reached<'p> {
             _ => None,
         });
         exprs.extend(exported);
+        let imports = local_imports(self.project, module);
         for used in self.project.used_names(module, exprs, scopes, self.handlers) {
             let mut is_imported = false;
-            for LocalImport { home, local, name, .. } in local_imports(self.project, module) {
-                if local == Some(&used) {
-                    is_imported = true;
-                    self.take(home, name);
-                }
+            for LocalImport { home, name, .. } in imports.iter().filter(|import| import.local == Some(&used)) {
+                is_imported = true;
+                self.take(*home, *name);
             }
             let anywhere = Located::new(module, 0, ANYWHERE);
             if !is_imported && used != name && self.project.bound(&anywhere, 0, &used, 0).is_some() {

@@ -48,8 +48,10 @@ impl Module {
     }
 
     pub(crate) fn open_scope(&mut self, parent: ScopeId, owner: Owner) -> ScopeId {
+        let id = self.scopes.len();
         self.scopes.push(Scope::new(Some(parent), owner));
-        self.scopes.len() - 1
+        self.scopes[parent].inner.push(id);
+        id
     }
 
     /// Returns the function whose body a scope is in.
@@ -89,13 +91,15 @@ pub(crate) fn offset(at: usize) -> u32 {
 pub(crate) struct Scope {
     pub(crate) parent: Option<ScopeId>,
     pub(crate) owner: Owner,
+    /// The scopes within it.
+    pub(crate) inner: Vec<ScopeId>,
     /// In source order.
     pub(crate) statements: Vec<Statement>,
 }
 
 impl Scope {
     pub(crate) fn new(parent: Option<ScopeId>, owner: Owner) -> Self {
-        Self { parent, owner, statements: Vec::new() }
+        Self { parent, owner, inner: Vec::new(), statements: Vec::new() }
     }
 }
 

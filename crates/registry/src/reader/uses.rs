@@ -91,12 +91,6 @@ fn names_in<'m>(
     mut scopes: Vec<ScopeId>,
     is_left_out: &dyn Fn(ScopeId) -> bool,
 ) -> Names {
-    let mut inner: BTreeMap<ScopeId, Vec<ScopeId>> = BTreeMap::new();
-    for (id, scope) in source.scopes.iter().enumerate() {
-        if let Some(parent) = scope.parent {
-            inner.entry(parent).or_default().push(id);
-        }
-    }
     let mut names = Names::default();
     let mut seen: BTreeSet<ScopeId> = BTreeSet::new();
     loop {
@@ -114,7 +108,7 @@ fn names_in<'m>(
         if is_left_out(scope) || !seen.insert(scope) {
             continue;
         }
-        scopes.extend(inner.get(&scope).into_iter().flatten());
+        scopes.extend(&source.scopes[scope].inner);
         if let Owner::Function(id) = source.scopes[scope].owner {
             names.bound.extend(source.functions[id].parameters.iter().map(|parameter| parameter.name.clone()));
         }
