@@ -6,6 +6,7 @@
 mod dump;
 mod export_script;
 mod field_map;
+mod files;
 mod json;
 mod mcp;
 mod reader;

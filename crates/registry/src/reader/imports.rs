@@ -5,22 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-/// Endings of JavaScript and TypeScript sources.
-pub(crate) const SCRIPT_EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"];
+use crate::files::{SCRIPT_EXTENSIONS, extension, is_script};
 
 /// The sources that a compiled file may come from.
 const SOURCES: [(&str, &[&str]); 4] = [("js", &["ts", "tsx"]), ("jsx", &["tsx"]), ("mjs", &["mts"]), ("cjs", &["cts"])];
 
 /// Number of folders above a file that are searched for a Python module or a `tsconfig.json`.
 pub(super) const MAX_ANCESTORS: usize = 6;
-
-pub(crate) fn is_script(path: &Path) -> bool {
-    SCRIPT_EXTENSIONS.contains(&extension(path).as_str())
-}
-
-pub(crate) fn extension(path: &Path) -> String {
-    path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
-}
 
 /// Finds a Python module: where the dots lead, or in the folders above the importing file.
 pub(super) fn python_module(from: &Path, level: u32, name: &str) -> Option<PathBuf> {
@@ -68,7 +59,7 @@ impl ScriptResolver {
         if specifier.starts_with('.') || specifier.starts_with('/') {
             return script_file(&normalise(&folder.join(specifier)), is_typescript);
         }
-        let aliases = self.aliases(folder)?;
+        let Some(aliases) = self.aliases(folder) else { return usual_alias(folder, specifier, is_typescript) };
         let targets = aliases.paths.iter().filter_map(|(pattern, targets)| {
             let (before, after) = pattern.split_once('*').unwrap_or((pattern, ""));
             let middle = specifier.strip_prefix(before)?.strip_suffix(after)?;
@@ -78,7 +69,8 @@ impl ScriptResolver {
         let found = renamed.map(|target| aliases.base.join(target));
         // `baseUrl` makes every path below it importable.
         let mut candidates = found.chain([aliases.base.join(specifier)]);
-        candidates.find_map(|target| script_file(&normalise(&target), is_typescript))
+        let found = candidates.find_map(|target| script_file(&normalise(&target), is_typescript));
+        found.or_else(|| usual_alias(folder, specifier, is_typescript))
     }
 
     fn aliases(&mut self, folder: &Path) -> Option<Aliases> {
@@ -91,8 +83,21 @@ impl ScriptResolver {
     }
 }
 
+/// Finds what `@/x` and `~/x` usually mean where no configuration says it: a file of the package.
+fn usual_alias(folder: &Path, specifier: &str, is_typescript: bool) -> Option<PathBuf> {
+    let inside = specifier.strip_prefix("@/").or_else(|| specifier.strip_prefix("~/"))?;
+    let root = folder.ancestors().take(MAX_ANCESTORS).find(|folder| folder.join("package.json").is_file())?;
+    ["", "src"].iter().find_map(|part| script_file(&normalise(&root.join(part).join(inside)), is_typescript))
+}
+
 fn read_aliases(folder: &Path) -> Option<Aliases> {
-    let text = std::fs::read_to_string(folder.join("tsconfig.json")).ok()?;
+    ["tsconfig.json", "jsconfig.json"].iter().find_map(|name| aliases_in(&folder.join(name), 0))
+}
+
+/// Reads the aliases of a configuration, or of the one that it extends.
+fn aliases_in(file: &Path, depth: usize) -> Option<Aliases> {
+    let folder = file.parent()?;
+    let text = std::fs::read_to_string(file).ok()?;
     let config: Value = serde_json::from_str(&without_comments(&text)).ok()?;
     let options = &config["compilerOptions"];
     let base = options["baseUrl"].as_str().map(|base| folder.join(base));
@@ -106,7 +111,10 @@ fn read_aliases(folder: &Path) -> Option<Aliases> {
         })
         .collect();
     if base.is_none() && paths.is_empty() {
-        return None;
+        let extended = config["extends"].as_str().filter(|path| path.starts_with('.') && depth < MAX_ANCESTORS)?;
+        let extended = normalise(&folder.join(extended));
+        let with_ending = appended(&extended, "json");
+        return aliases_in(if extended.is_file() { &extended } else { &with_ending }, depth + 1);
     }
     Some(Aliases { base: base.unwrap_or_else(|| folder.to_owned()), paths })
 }

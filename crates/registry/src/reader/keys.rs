@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::evaluate::Located;
 use super::found::{Origin, makes_tool};
-use super::imports::{MAX_ANCESTORS, is_script};
+use super::imports::MAX_ANCESTORS;
 use super::project::{MAX_FILE_BYTES, MAX_MODULES, ModuleId, Project};
 use super::syntax::{Entry, Export, Expr, Kind, Language, ScopeId, Statement};
-use crate::source::{files_below, is_source};
+use crate::files::{files_below, is_script, is_source};
 
 /// Names with the module that gives each of them.
 type Names = BTreeMap<String, ModuleId>;

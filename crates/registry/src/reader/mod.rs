@@ -38,7 +38,6 @@ use std::path::{Path, PathBuf};
 use karat_core::registry::{Gap, GapKind, Registry, Tool};
 
 use self::found::{Findings, Found};
-pub(crate) use self::imports::is_script;
 use self::project::{ModuleId, Project, STACK_BYTES};
 use self::reached::Reached;
 use self::syntax::Language;

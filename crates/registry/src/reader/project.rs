@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, ToolPlace};
 
-use super::imports::{ScriptResolver, extension, is_script, python_module};
+use super::imports::{ScriptResolver, python_module};
 use super::syntax::{Export, Import, Imported, Language, Module, Statement};
 use super::unreadable::Unreadable;
 use super::{javascript, json_module, python};
-use crate::source::shown;
+use crate::files::{extension, is_script, shown};
 
 /// More modules than this are not the tools of one agent.
 pub(super) const MAX_MODULES: usize = 20_000;
