@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use super::evaluate::{Located, Meaning, Why};
 use super::found::{
     FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name, makes_tool,
-    names_tool,
+    names_tool, one_text, words,
 };
 use super::keys::Keys;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Export, Expr, FunctionId, Kind, Language, ScopeId, Statement};
+use super::text::is_listed;
 use super::values::Entries;
 
 const NAME_KEYS: [&str; 4] = ["name", "id", "toolName", "tool_name"];
@@ -128,6 +129,7 @@ impl Project {
     ) {
         let Some(name) = call.callee.last_name() else { return };
         if !makes_tool(name) && !names_tool(name) {
+            self.pass_over_arguments(located, call, findings);
             return;
         }
         let arguments: Vec<Located<'p>> = call.arguments.iter().map(|argument| located.with(argument)).collect();
@@ -173,7 +175,10 @@ impl Project {
             let is_only = is_tool_maker(name);
             let key = keys.key(site).or_else(|| keys.key(origin)).cloned();
             let held = keys.variable(site).or_else(|| keys.variable(origin)).map(String::as_str).or(variable);
-            let named = entries.any(&NAME_KEYS).map(|name| self.text(name));
+            let mut named = entries.any(&NAME_KEYS).map(|name| self.text(name));
+            if self.is_agents_sdk(located, call) {
+                named = named.map(|name| name.map(|name| function_name(&name)));
+            }
             let key = self.function_of_agents_sdk(located, call, &entries).or(key.filter(|_| is_only));
             let is_mastra = self.is_mastra(&located.with(&call.callee));
             let offered = keys.agent_key(origin).filter(|_| is_mastra).cloned();
@@ -190,6 +195,17 @@ impl Project {
             self.described_tool(located, name, &entries, variable, findings);
             return;
         }
+    }
+
+    /// Passes over the objects that a library's function is given whose name does not speak of tools:
+    /// `createStep({ name, description, inputSchema })`.
+    fn pass_over_arguments(&self, located: &Located<'_>, call: &Call, findings: &mut Findings) {
+        let is_name = matches!(call.callee.kind, Kind::Name(_));
+        if !is_name || self.foreign_name(&located.with(&call.callee)).is_none_or(|name| !name.contains('.')) {
+            return;
+        }
+        let objects = call.arguments.iter().filter(|argument| matches!(argument.kind, Kind::Object(_)));
+        findings.seen.extend(objects.map(|object| (located.module, object.at)));
     }
 
     /// Says why a tool has no name, and what to read instead.
@@ -225,8 +241,8 @@ impl Project {
             Some(self.text(&name).map(|name| function_name(&name)))
         };
         let Some(name) = entries.any(&NAME_KEYS).map(|name| self.text(name)).or_else(agent_name) else { return };
-        let schema = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
-        let draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), Known::Known(schema), variable);
+        let schema = Known::Known(one_text("input"));
+        let draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), schema, variable);
         findings.add(draft, |_| ());
     }
 
@@ -237,10 +253,16 @@ impl Project {
         call: &'p Call,
         entries: &Entries<'p>,
     ) -> Option<String> {
-        self.foreign_name(&located.with(&call.callee)).filter(|name| name.starts_with("@openai/agents"))?;
+        if !self.is_agents_sdk(located, call) {
+            return None;
+        }
         let Meaning::Function(module, id) = self.meaning(entries.get("execute")?) else { return None };
         let name = &self.module(module).functions[id].name;
         (!name.is_empty()).then(|| function_name(name))
+    }
+
+    fn is_agents_sdk<'p>(&'p self, located: &Located<'p>, call: &'p Call) -> bool {
+        self.foreign_name(&located.with(&call.callee)).is_some_and(|name| name.starts_with("@openai/agents"))
     }
 
     /// `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`
@@ -252,31 +274,64 @@ impl Project {
         findings: &mut Findings,
     ) {
         let name = self.text(&arguments[0]);
-        // What follows the name says whether this is a definition: a description, a schema and a handler.
-        let has_handler = arguments.len() > 1
-            && arguments.last().is_some_and(|last| {
-                let is_literal = matches!(last.expr.kind, Kind::Bool(_) | Kind::Number(_) | Kind::Null | Kind::List(_));
-                !is_literal && !self.is_text(last) && self.entries(last).is_none()
-            });
         if arguments.len() < 2 || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
-        let mut is_defined = has_handler && arguments.len() == 2;
-        let mut rest = arguments[1..].iter().peekable();
-        let mut description = None;
+        let callee = located.call().and_then(|call| call.callee.last_name()).unwrap_or_default();
+        let Positional { description, mut schema, configuration, is_defined } =
+            self.positional_arguments(callee, &arguments[1..], findings);
+        if !is_defined && schema.get().is_none() {
+            return;
+        }
+        // `registerTool("name", settings, handler)`: the settings say both.
+        let unread = match (&schema, &description, &configuration) {
+            (Known::Unknown(unknown), None, None) if callee != "tool" => Some(Known::Unknown(unknown.clone())),
+            _ => None,
+        };
+        // Without parameters the handler is all that is left.
+        if schema == Known::Absent && configuration.as_ref().is_none_or(|entries| !entries.is_open) {
+            schema = Known::Known(json!({"type": "object", "properties": {}}));
+        }
+        self.note_handlers(located, arguments.iter(), findings);
+        self.note_server((located.module, located.expr.at), located, findings);
+        let mut draft = self.draft(located, name, description.as_ref(), schema, variable);
+        draft.description = unread.unwrap_or(draft.description);
+        if let Some(entries) = &configuration {
+            self.leave_open(located, entries, &mut draft);
+        }
+        findings.add(draft, |tool| {
+            if let Some(entries) = &configuration {
+                self.extras(entries, tool);
+            }
+        });
+    }
+
+    /// Reads what follows the name of a tool, which says whether this is a definition: a description, a schema and a
+    /// handler.
+    fn positional_arguments<'p>(
+        &'p self,
+        callee: &str,
+        arguments: &[Located<'p>],
+        findings: &mut Findings,
+    ) -> Positional<'p> {
+        let has_handler = arguments.last().is_some_and(|last| {
+            let is_literal = matches!(last.expr.kind, Kind::Bool(_) | Kind::Number(_) | Kind::Null | Kind::List(_));
+            !is_literal && !self.is_text(last) && self.entries(last).is_none()
+        });
+        let is_defined = has_handler && is_registrar(callee);
+        let mut given = Positional { description: None, schema: Known::Absent, configuration: None, is_defined };
+        let mut rest = arguments.iter().peekable();
         if let Some(text) = rest.peek().filter(|text| self.is_text(text)) {
-            description = Some((*text).clone());
-            is_defined |= has_handler || arguments.len() > 2;
+            given.description = Some((*text).clone());
+            given.is_defined |= has_handler || arguments.len() > 1;
             rest.next();
         }
-        let mut schema = Known::Absent;
-        let mut extras = None;
         for argument in rest {
             let Some(entries) = self.entries(argument) else {
                 // `Schema.shape`, a zod type, or a variable from elsewhere; functions are handlers.
                 let is_handler = matches!(self.meaning(argument), Meaning::Function(..));
-                if !is_handler && schema == Known::Absent && !self.is_handler_name(argument) {
-                    schema = self.schema(Some(argument));
+                if !is_handler && given.schema == Known::Absent && !self.is_handler_name(argument) {
+                    given.schema = self.schema(Some(argument));
                 }
                 continue;
             };
@@ -288,34 +343,21 @@ impl Project {
             let is_shape = !entries.list.is_empty() && entries.list.iter().all(|(.., value)| self.zod(value).is_some());
             let is_annotations =
                 !entries.list.is_empty() && entries.list.iter().all(|(name, ..)| ANNOTATIONS.contains(&name.as_str()));
-            is_defined |= is_shape || is_configuration && (has_handler || entries.any(PLAIN_SCHEMA_KEYS).is_some());
+            given.is_defined |=
+                is_shape || is_configuration && (has_handler || entries.any(PLAIN_SCHEMA_KEYS).is_some());
             if is_configuration && !is_shape {
                 if let Some(text) = entries.any(&DESCRIPTION_KEYS) {
-                    description = Some(text.clone());
+                    given.description = Some(text.clone());
                 }
-                if let Some(given) = entries.any(&SCHEMA_KEYS) {
-                    schema = self.schema(Some(given));
+                if let Some(schema) = entries.any(&SCHEMA_KEYS) {
+                    given.schema = self.schema(Some(schema));
                 }
-                extras = Some(entries);
-            } else if !is_annotations && schema == Known::Absent {
-                schema = self.schema(Some(argument));
+                given.configuration = Some(entries);
+            } else if !is_annotations && given.schema == Known::Absent {
+                given.schema = self.schema(Some(argument));
             }
         }
-        if !is_defined && schema.get().is_none() {
-            return;
-        }
-        // Without parameters the handler is all that is left.
-        if schema == Known::Absent {
-            schema = Known::Known(json!({"type": "object", "properties": {}}));
-        }
-        self.note_handlers(located, arguments.iter(), findings);
-        self.note_server((located.module, located.expr.at), located, findings);
-        let draft = self.draft(located, name, description.as_ref(), schema, variable);
-        findings.add(draft, |tool| {
-            if let Some(entries) = &extras {
-                self.extras(entries, tool);
-            }
-        });
+        given
     }
 
     fn described_tool<'p>(
@@ -327,13 +369,17 @@ impl Project {
         findings: &mut Findings,
     ) {
         let mut schema = self.schema(entries.any(&SCHEMA_KEYS));
-        if schema == Known::Absent && located.call().is_some_and(|call| call.callee.last_name() == Some("DynamicTool"))
-        {
-            schema = Known::Known(optional_input());
+        if schema == Known::Absent {
+            match located.call().and_then(|call| call.callee.last_name()) {
+                Some("DynamicTool") => schema = Known::Known(optional_input()),
+                Some("createRetrieverTool") => schema = Known::Known(one_text("query")),
+                _ => {}
+            }
         }
         self.note_handlers(located, entries.list.iter().map(|(.., value)| value), findings);
         findings.add_bases(entries, &name);
-        let draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), schema, variable);
+        let mut draft = self.draft(located, name, entries.any(&DESCRIPTION_KEYS), schema, variable);
+        self.leave_open(located, entries, &mut draft);
         findings.add(draft, |tool| self.extras(entries, tool));
     }
 
@@ -353,17 +399,30 @@ impl Project {
         if let Some(inner) = entries.get("function").filter(|_| is_function) {
             if let (Some(object), Some(inner)) = (self.resolve(inner), self.entries(inner)) {
                 findings.seen.insert((object.module, object.expr.at));
-                if let Some(name) = inner.get("name") {
+                // A call of a tool has arguments instead.
+                let is_call = inner.get("arguments").is_some() && inner.any(PLAIN_SCHEMA_KEYS).is_none();
+                if let Some(name) = inner.get("name").filter(|_| !is_call) {
                     self.described_tool(located, self.text(name), &inner, variable, findings);
                 }
             }
             return;
         }
         self.keyed_tools(&entries, is_among_tools, findings);
-        let Some(name) = entries.any(&["name", "id"]) else { return };
+        let id = || entries.get("id").filter(|_| is_among_tools);
+        let Some(name) = entries.get("name").or_else(id) else { return };
         let schema = entries.any(PLAIN_SCHEMA_KEYS);
         let has_function = entries.any(&FUNCTION_KEYS).is_some();
         let described = entries.any(&DESCRIPTION_KEYS).is_some();
+        if schema.is_none() && !described && (has_function || is_among_tools) {
+            self.divided_tool(located, name, &entries, variable, findings);
+            return;
+        }
+        // Fields of a type, a parameter of something else, and a prompt.
+        let is_value = |schema| self.zod(schema).is_some_and(|found| !found.is_object());
+        let is_prompt = !is_among_tools && entries.get("argsSchema").is_some() && !self.is_tool_file(located.module);
+        if self.zod(name).is_some() || schema.is_some_and(is_value) || is_prompt {
+            return;
+        }
         // A prompt has a list of arguments, a command a list of parameters.
         let has_list = schema.is_some_and(|schema| self.items(schema).is_some());
         let is_tool = !has_list
@@ -381,6 +440,27 @@ impl Project {
             return;
         }
         self.described_tool(located, name, &entries, variable, findings);
+    }
+
+    /// `{ name: "…", definition: { description: "…", inputSchema }, handler }`
+    fn divided_tool<'p>(
+        &'p self,
+        located: &Located<'p>,
+        name: &Located<'p>,
+        entries: &Entries<'p>,
+        variable: Option<&str>,
+        findings: &mut Findings,
+    ) {
+        let parts = entries.list.iter().filter_map(|(.., value)| Some((value, self.entries(value)?)));
+        let mut whole = parts.filter(|(_, part)| {
+            part.any(&DESCRIPTION_KEYS).is_some() && part.any(PLAIN_SCHEMA_KEYS).is_some() && part.get("name").is_none()
+        });
+        let (Some((part, definition)), None) = (whole.next(), whole.next()) else { return };
+        let name = self.text(name);
+        if name.as_ref().is_ok_and(|name| is_tool_name(name)) {
+            findings.seen.extend(self.resolve(part).map(|part| (part.module, part.expr.at)));
+            self.described_tool(located, name, &definition, variable, findings);
+        }
     }
 
     /// `tools: { weather: { description: "…", inputSchema, execute } }`
@@ -478,6 +558,21 @@ impl Project {
         ["handler", "callback", "handle", "execute", "fn", "run"].iter().any(|word| name.contains(word))
             || matches!(&located.expr.kind, Kind::Call(_)) && self.zod(located).is_none() && !name.contains("schema")
     }
+}
+
+/// What stands after the name in a call that defines a tool.
+struct Positional<'p> {
+    description: Option<Located<'p>>,
+    schema: Known<Value>,
+    configuration: Option<Entries<'p>>,
+    is_defined: bool,
+}
+
+/// Tells whether a call of this name registers a tool, whatever its arguments are: `tool`, `registerTool`, `addTool`.
+fn is_registrar(name: &str) -> bool {
+    let words = words(name);
+    let (last, before) = words.split_last().map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));
+    last == "tool" && before.iter().all(|word| is_listed(word, "register add define create make declare mcp app server"))
 }
 
 /// Returns the schema of `LangChain`'s tools that take a text.

@@ -2,12 +2,12 @@
 //! classes.
 
 use karat_core::registry::Known;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::docstring::Docstring;
 use super::evaluate::{Located, Meaning, Why};
 use super::found::{
-    Draft, FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name, words,
+    Draft, FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name, one_text, words,
 };
 use super::library::Library;
 use super::project::{ModuleId, Project};
@@ -118,31 +118,86 @@ impl Project {
             description = Known::Known(clean_doc(&doc.text));
             description_place = Some(self.module(home).place(doc.at));
         }
-        // LangChain's `Tool` takes one text, whatever the function takes.
-        let is_single_input =
-            settings.and_then(|settings| self.foreign_name(&settings.located.with(&settings.call.callee))).is_some_and(
-                |name| name.starts_with("langchain") && name.trim_end_matches(".from_function").ends_with(".Tool"),
-            );
-        let signature =
-            [self.set_values(module, id, "__signature__"), self.set_values(module, id, "__annotations__")].concat();
         let schema = match schema_given {
             Some(given) => self.schema(Some(&given)),
-            None if is_single_input => Known::Known(one_text("__arg1")),
-            None if let Some(set) = signature.first() => {
-                Known::Unknown(self.why(set, "the function gets another signature at run time").into())
-            }
-            None => {
-                // Pydantic AI gives `@agent.tool` a context first, and `@agent.tool_plain` none.
-                let is_pydantic_ai = library == Library::PydanticAi;
-                let takes_context = is_pydantic_ai && function.is_decorated_with("tool");
-                let signature = self.signature_schema(module, id, takes_context);
-                let model = self.only_model_schema(module, id, &signature).filter(|_| is_pydantic_ai);
-                Known::Known(model.unwrap_or(signature))
-            }
+            None => self.function_schema(module, id, library, settings),
         };
         let symbols = self.symbols(module, function.scope, Some(&function.name));
         let draft = Draft { origin, place, name, description, description_place, schema, symbols };
         findings.add(draft, |_| ());
+    }
+
+    /// Returns the schema of a function's arguments, without those that the library fills in.
+    fn function_schema(
+        &self,
+        module: ModuleId,
+        id: FunctionId,
+        library: Library,
+        settings: Option<&Settings<'_, '_>>,
+    ) -> Known<Value> {
+        if settings.is_some_and(|settings| self.takes_one_text(settings)) {
+            return Known::Known(one_text("__arg1"));
+        }
+        let set = [self.set_values(module, id, "__signature__"), self.set_values(module, id, "__annotations__")].concat();
+        if let Some(set) = set.first().or(self.changed_signature(module, id).as_ref()) {
+            return Known::Unknown(self.why(set, "the function gets another signature at run time").into());
+        }
+        // Pydantic AI gives `@agent.tool` a context first, and `@agent.tool_plain` none.
+        let is_pydantic_ai = library == Library::PydanticAi;
+        let takes_context = is_pydantic_ai && self.module(module).functions[id].is_decorated_with("tool");
+        let signature = self.signature_schema(module, id, takes_context);
+        let model = self.only_model_schema(module, id, &signature).filter(|_| is_pydantic_ai);
+        let mut schema = model.unwrap_or(signature);
+        if library == Library::Strands {
+            remove_parameter(&mut schema, "agent");
+            let context = settings.and_then(|settings| settings.named(&["context"]));
+            if let Some(Ok(context)) = context.map(|context| self.text(&context)) {
+                remove_parameter(&mut schema, &context);
+            }
+        }
+        let Some(excluded) = settings.and_then(|one| one.named(&["exclude_args"])).filter(|one| !is_none(one.expr))
+        else {
+            return Known::Known(schema);
+        };
+        for name in self.items(&excluded).unwrap_or_default() {
+            match self.text(&name) {
+                Ok(name) => remove_parameter(&mut schema, &name),
+                Err(why) => return Known::Unknown(why.into()),
+            }
+        }
+        Known::Known(schema)
+    }
+
+    /// Tells whether a call makes `LangChain`'s `Tool`, which takes one text, whatever its function takes.
+    fn takes_one_text(&self, settings: &Settings<'_, '_>) -> bool {
+        self.foreign_name(&settings.located.with(&settings.call.callee)).is_some_and(|name| {
+            name.starts_with("langchain") && name.trim_end_matches(".from_function").ends_with(".Tool")
+        })
+    }
+
+    /// Returns where a decorator of the project gives the function another signature.
+    fn changed_signature(&self, module: ModuleId, id: FunctionId) -> Option<Located<'_>> {
+        let function = &self.module(module).functions[id];
+        let outside = self.module(module).scopes[function.scope].parent.unwrap_or(0);
+        function.decorators.iter().filter(|decorator| !is_decorator(decorator)).find_map(|decorator| {
+            let decorator = Located::new(module, outside, decorator);
+            let callee = decorator.call().map_or_else(|| decorator.clone(), |call| decorator.with(&call.callee));
+            let Meaning::Function(home, decorator) = self.meaning(&callee) else { return None };
+            let source = self.module(home);
+            let mut scopes = vec![source.functions[decorator].scope];
+            while let Some(scope) = scopes.pop() {
+                scopes.extend(&source.scopes[scope].inner);
+                let mut statements = source.scopes[scope].statements.iter();
+                let set = statements.find_map(|statement| match statement {
+                    Statement::SetMember { name, value, .. } if name == "__signature__" => Some(value),
+                    _ => None,
+                });
+                if let Some(set) = set {
+                    return Some(Located::new(home, scope, set));
+                }
+            }
+            None
+        })
     }
 
     /// Returns what an attribute of a function is set to before the function is made a tool: `f.__name__ = …`.
@@ -342,7 +397,16 @@ impl Project {
         if description.is_none() && schema.is_none() && !is_function {
             return;
         }
-        let schema = self.schema(schema.as_ref());
+        let schema = match self.schema(schema.as_ref()) {
+            Known::Absent if self.takes_one_text(settings) => Known::Known(one_text("__arg1")),
+            Known::Absent if settings.call.callee.last_name() == Some("create_retriever_tool") => {
+                Known::Known(one_text("query"))
+            }
+            Known::Absent if is_function => {
+                Known::Unknown(self.why(located, "the signature of its function is not known").into())
+            }
+            schema => schema,
+        };
         findings.add(self.draft(located, self.text(&name), description.as_ref(), schema, variable), |_| ());
     }
 
@@ -484,9 +548,17 @@ fn is_constructor_name(name: &str) -> bool {
     is_tool_maker(name) || is_definition && words.iter().any(|word| word == "tool" || word == "function")
 }
 
-/// Returns the schema of an object with one text.
-fn one_text(name: &str) -> Value {
-    json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]})
+fn remove_parameter(schema: &mut Value, name: &str) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if let Some(properties) = members.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.shift_remove(name);
+    }
+    if let Some(required) = members.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|required| required != name);
+        if required.is_empty() {
+            members.shift_remove("required");
+        }
+    }
 }
 
 fn is_none(expr: &Expr) -> bool {

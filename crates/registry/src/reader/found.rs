@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use karat_core::registry::{Gap, GapKind, Known, Tool, ToolPlace, Unknown};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::evaluate::{Located, Meaning, Why};
 use super::project::{ModuleId, Project};
@@ -194,6 +194,20 @@ impl Project {
         }
     }
 
+    /// Marks what an object does not say as unknown where it may have more entries than are known.
+    pub(crate) fn leave_open(&self, located: &Located<'_>, entries: &Entries<'_>, draft: &mut Draft) {
+        if !entries.is_open {
+            return;
+        }
+        let unknown = || self.why(located, "a part of the object is made at run time").into();
+        if draft.description == Known::Absent {
+            draft.description = Known::Unknown(unknown());
+        }
+        if draft.schema == Known::Absent {
+            draft.schema = Known::Unknown(unknown());
+        }
+    }
+
     /// Notes the server of a registration that runs when the module is loaded: `@mcp.tool()`, `server.tool(…)`.
     pub(crate) fn note_server(&self, origin: Origin, callee: &Located<'_>, findings: &mut Findings) {
         let callee = callee.call().map_or_else(|| callee.clone(), |call| callee.with(&call.callee));
@@ -363,6 +377,11 @@ pub(crate) fn words(name: &str) -> Vec<String> {
 /// Returns the name of the tool that the OpenAI Agents SDK makes of an agent or function without one.
 pub(crate) fn function_name(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+/// Returns the schema of an object with one text.
+pub(crate) fn one_text(name: &str) -> Value {
+    json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]})
 }
 
 /// Tells whether a text can be a tool's name.

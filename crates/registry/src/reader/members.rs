@@ -52,8 +52,33 @@ impl Project {
                 _ => unknown(),
             },
             Meaning::Unknown(why) => Meaning::Unknown(why),
-            Meaning::Class(..) | Meaning::Function(..) => unknown(),
+            Meaning::Function(module, function) => match self.set_on(module, function, &object, name).as_slice() {
+                [only] => self.follow(only, steps + 1),
+                _ => unknown(),
+            },
+            Meaning::Class(..) => unknown(),
         }
+    }
+
+    /// Returns what a member of a function is set to in its module: `search.config = { … }`.
+    fn set_on<'p>(
+        &'p self,
+        module: ModuleId,
+        function: FunctionId,
+        object: &Located<'p>,
+        name: &str,
+    ) -> Vec<Located<'p>> {
+        let source = self.module(module);
+        let names = [Some(source.functions[function].name.as_str()), object.expr.last_name()];
+        let is_it = |object: &Expr| matches!(&object.kind, Kind::Name(own) if names.contains(&Some(own.as_str())));
+        let statements = source.scopes[0].statements.iter();
+        let set = statements.filter_map(|statement| match statement {
+            Statement::SetMember { object, name: set, value } if set == name && is_it(object) => {
+                Some(Located::new(module, 0, value))
+            }
+            _ => None,
+        });
+        set.collect()
     }
 
     pub(super) fn index<'p>(

@@ -116,6 +116,10 @@ impl Project {
         if !is_tool && (description.is_none() || schema.is_none() || name.is_err()) {
             return None;
         }
+        // The result of a tool is on a class of that name too, but says nothing else.
+        if description.is_none() && schema.is_none() && decorator.is_none() && !self.runs(module, id) {
+            return None;
+        }
         let listed = match &schema {
             Some(Meaning::Expr(given)) => self.inputs(given),
             _ => None,
@@ -126,6 +130,11 @@ impl Project {
             (None, None) => self.method_schema(module, id),
         };
         Some(self.class_draft(module, id, name, description, schema))
+    }
+
+    /// Tells whether a class has a method that runs a tool, of its own or of a class of the project.
+    fn runs(&self, module: ModuleId, id: ClassId) -> bool {
+        METHODS.iter().any(|name| matches!(self.attribute(module, id, name), Some(Meaning::Function(..))))
     }
 
     /// Returns the schema of the method that runs a tool.

@@ -31,6 +31,11 @@ impl Type {
         Self::of(json!({}))
     }
 
+    /// Tells whether the type can be that of a tool's arguments: an object, or a choice between types.
+    pub(crate) fn is_object(&self) -> bool {
+        self.schema["type"].as_str().is_none_or(|kind| kind == "object")
+    }
+
     /// Returns the schema with its description.
     pub(crate) fn into_schema(self) -> Value {
         let mut schema = ObjectSchema::default();
