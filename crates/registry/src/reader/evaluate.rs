@@ -157,9 +157,9 @@ impl Project {
         let here = |expr: &'p Expr| Located { scope, expr, ..located.clone() };
         let mut found: Vec<Meaning<'p>> = Vec::new();
         let (mut assigned, mut rebound) = (0, false);
-        for statement in &self.module(located.module).scopes[scope].statements {
+        for statement in self.module(located.module).scopes[scope].binding(name) {
             match statement {
-                Statement::Assign { name: bound, value: Some(value), .. } if bound == name => {
+                Statement::Assign { value: Some(value), .. } => {
                     assigned += 1;
                     // `x = x or y` and the like would never end.
                     let mut is_own = false;
@@ -170,8 +170,8 @@ impl Project {
                         found.push(self.follow(&here(value), steps + 1));
                     }
                 }
-                Statement::Rebind { name: bound } if bound == name => rebound = true,
-                Statement::Define { name: bound, defined } if bound == name => {
+                Statement::Rebind { .. } => rebound = true,
+                Statement::Define { defined, .. } => {
                     // A later definition replaces an earlier one.
                     found.retain(|meaning| !matches!(meaning, Meaning::Function(..) | Meaning::Class(..)));
                     found.push(match defined {
@@ -179,7 +179,7 @@ impl Project {
                         Definition::Class(id) => Meaning::Class(located.module, *id),
                     });
                 }
-                Statement::Import(import) if import.local.as_deref() == Some(name) => {
+                Statement::Import(import) => {
                     let meaning = self.import(located.module, import.level, &import.from, &import.what, name, steps);
                     found.push(meaning);
                 }

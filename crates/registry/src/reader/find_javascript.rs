@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::evaluate::{Located, Meaning, Why};
 use super::found::{
     FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name, makes_tool,
-    names_tool, one_text, words,
+    names_tool, one_text, says_tools, words,
 };
 use super::keys::Keys;
 use super::project::{ModuleId, Project};
@@ -16,10 +16,7 @@ use super::text::is_listed;
 use super::values::Entries;
 
 const NAME_KEYS: [&str; 4] = ["name", "id", "toolName", "tool_name"];
-const DESCRIPTION_KEYS: [&str; 4] = ["description", "toolDescription", "desc", "tool_description"];
-
-/// Keys of an MCP tool's annotations, which stand where a shape may stand.
-const ANNOTATIONS: [&str; 5] = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+pub(super) const DESCRIPTION_KEYS: [&str; 4] = ["description", "toolDescription", "desc", "tool_description"];
 
 impl Project {
     pub(crate) fn find_in_javascript(&self, module: ModuleId, keys: &Keys, findings: &mut Findings) {
@@ -41,6 +38,13 @@ impl Project {
                     }
                     _ => {}
                 }
+            }
+        }
+        // `@Tool({ name, description, parameters }) async search() { … }`
+        for function in &self.module(module).functions {
+            let scope = self.module(module).scopes[function.scope].parent.unwrap_or(0);
+            for decorator in &function.decorators {
+                self.script_expressions(module, scope, decorator, None, false, keys, findings);
             }
         }
         for export in &self.module(module).exports {
@@ -100,7 +104,7 @@ impl Project {
         keys: &Keys,
         findings: &mut Findings,
     ) {
-        let says_tool = variable.is_some_and(|name| name.to_lowercase().contains("tool"));
+        let says_tool = variable.is_some_and(says_tools);
         let read = |located: &Located<'_>, findings: &mut Findings| match &located.expr.kind {
             Kind::Call(call) => self.script_call(located, call, variable, keys, findings),
             Kind::Object(_) => self.script_object(located, is_tool_type || says_tool, variable, findings),
@@ -200,12 +204,13 @@ impl Project {
     /// Passes over the objects that a library's function is given whose name does not speak of tools:
     /// `createStep({ name, description, inputSchema })`.
     fn pass_over_arguments(&self, located: &Located<'_>, call: &Call, findings: &mut Findings) {
-        let is_name = matches!(call.callee.kind, Kind::Name(_));
+        let is_other = |name: &String| !words(name).iter().any(|word| is_listed(word, "function action"));
+        let is_name = matches!(&call.callee.kind, Kind::Name(name) if is_other(name));
         if !is_name || self.foreign_name(&located.with(&call.callee)).is_none_or(|name| !name.contains('.')) {
             return;
         }
         let objects = call.arguments.iter().filter(|argument| matches!(argument.kind, Kind::Object(_)));
-        findings.seen.extend(objects.map(|object| (located.module, object.at)));
+        findings.passed_over.extend(objects.map(|object| (located.module, object.at)));
     }
 
     /// Says why a tool has no name, and what to read instead.
@@ -265,101 +270,6 @@ impl Project {
         self.foreign_name(&located.with(&call.callee)).is_some_and(|name| name.starts_with("@openai/agents"))
     }
 
-    /// `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`
-    fn positional_tool<'p>(
-        &'p self,
-        located: &Located<'p>,
-        arguments: &[Located<'p>],
-        variable: Option<&str>,
-        findings: &mut Findings,
-    ) {
-        let name = self.text(&arguments[0]);
-        if arguments.len() < 2 || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
-            return;
-        }
-        let callee = located.call().and_then(|call| call.callee.last_name()).unwrap_or_default();
-        let Positional { description, mut schema, configuration, is_defined } =
-            self.positional_arguments(callee, &arguments[1..], findings);
-        if !is_defined && schema.get().is_none() {
-            return;
-        }
-        // `registerTool("name", settings, handler)`: the settings say both.
-        let unread = match (&schema, &description, &configuration) {
-            (Known::Unknown(unknown), None, None) if callee != "tool" => Some(Known::Unknown(unknown.clone())),
-            _ => None,
-        };
-        // Without parameters the handler is all that is left.
-        if schema == Known::Absent && configuration.as_ref().is_none_or(|entries| !entries.is_open) {
-            schema = Known::Known(json!({"type": "object", "properties": {}}));
-        }
-        self.note_handlers(located, arguments.iter(), findings);
-        self.note_server((located.module, located.expr.at), located, findings);
-        let mut draft = self.draft(located, name, description.as_ref(), schema, variable);
-        draft.description = unread.unwrap_or(draft.description);
-        if let Some(entries) = &configuration {
-            self.leave_open(located, entries, &mut draft);
-        }
-        findings.add(draft, |tool| {
-            if let Some(entries) = &configuration {
-                self.extras(entries, tool);
-            }
-        });
-    }
-
-    /// Reads what follows the name of a tool, which says whether this is a definition: a description, a schema and a
-    /// handler.
-    fn positional_arguments<'p>(
-        &'p self,
-        callee: &str,
-        arguments: &[Located<'p>],
-        findings: &mut Findings,
-    ) -> Positional<'p> {
-        let has_handler = arguments.last().is_some_and(|last| {
-            let is_literal = matches!(last.expr.kind, Kind::Bool(_) | Kind::Number(_) | Kind::Null | Kind::List(_));
-            !is_literal && !self.is_text(last) && self.entries(last).is_none()
-        });
-        let is_defined = has_handler && is_registrar(callee);
-        let mut given = Positional { description: None, schema: Known::Absent, configuration: None, is_defined };
-        let mut rest = arguments.iter().peekable();
-        if let Some(text) = rest.peek().filter(|text| self.is_text(text)) {
-            given.description = Some((*text).clone());
-            given.is_defined |= has_handler || arguments.len() > 1;
-            rest.next();
-        }
-        for argument in rest {
-            let Some(entries) = self.entries(argument) else {
-                // `Schema.shape`, a zod type, or a variable from elsewhere; functions are handlers.
-                let is_handler = matches!(self.meaning(argument), Meaning::Function(..));
-                if !is_handler && given.schema == Known::Absent && !self.is_handler_name(argument) {
-                    given.schema = self.schema(Some(argument));
-                }
-                continue;
-            };
-            if let Some(object) = self.resolve(argument) {
-                findings.seen.insert((object.module, object.expr.at));
-            }
-            let is_configuration = entries.any(&DESCRIPTION_KEYS).is_some()
-                || entries.any(&["inputSchema", "input_schema", "parameters", "schema", "outputSchema"]).is_some();
-            let is_shape = !entries.list.is_empty() && entries.list.iter().all(|(.., value)| self.zod(value).is_some());
-            let is_annotations =
-                !entries.list.is_empty() && entries.list.iter().all(|(name, ..)| ANNOTATIONS.contains(&name.as_str()));
-            given.is_defined |=
-                is_shape || is_configuration && (has_handler || entries.any(PLAIN_SCHEMA_KEYS).is_some());
-            if is_configuration && !is_shape {
-                if let Some(text) = entries.any(&DESCRIPTION_KEYS) {
-                    given.description = Some(text.clone());
-                }
-                if let Some(schema) = entries.any(&SCHEMA_KEYS) {
-                    given.schema = self.schema(Some(schema));
-                }
-                given.configuration = Some(entries);
-            } else if !is_annotations && given.schema == Known::Absent {
-                given.schema = self.schema(Some(argument));
-            }
-        }
-        given
-    }
-
     fn described_tool<'p>(
         &'p self,
         located: &Located<'p>,
@@ -408,7 +318,13 @@ impl Project {
             return;
         }
         self.keyed_tools(&entries, is_among_tools, findings);
-        let id = || entries.get("id").filter(|_| is_among_tools);
+        self.pass_over_parameters(&entries, findings);
+        if findings.passed_over.contains(&origin) {
+            return;
+        }
+        // Much else has an `id` and a description.
+        let is_run = entries.any(PLAIN_SCHEMA_KEYS).is_some() || entries.any(&FUNCTION_KEYS).is_some();
+        let id = || entries.get("id").filter(|_| is_among_tools && is_run);
         let Some(name) = entries.get("name").or_else(id) else { return };
         let schema = entries.any(PLAIN_SCHEMA_KEYS);
         let has_function = entries.any(&FUNCTION_KEYS).is_some();
@@ -418,7 +334,7 @@ impl Project {
             return;
         }
         // Fields of a type, a parameter of something else, and a prompt.
-        let is_value = |schema| self.zod(schema).is_some_and(|found| !found.is_object());
+        let is_value = |schema| self.is_no_schema(schema);
         let is_prompt = !is_among_tools && entries.get("argsSchema").is_some() && !self.is_tool_file(located.module);
         if self.zod(name).is_some() || schema.is_some_and(is_value) || is_prompt {
             return;
@@ -517,7 +433,7 @@ impl Project {
     }
 
     /// Notes the functions of a tool: those that are written in its definition, and those that are given by name.
-    fn note_handlers<'s>(
+    pub(super) fn note_handlers<'s>(
         &self,
         located: &Located<'_>,
         given: impl Iterator<Item = &'s Located<'s>>,
@@ -539,7 +455,7 @@ impl Project {
     }
 
     /// Tells whether an expression is a text, known or not: a literal, a template, or a constant.
-    fn is_text(&self, located: &Located<'_>) -> bool {
+    pub(super) fn is_text(&self, located: &Located<'_>) -> bool {
         self.text(located).is_ok()
             || matches!(located.expr.kind, Kind::Template(_))
             || self.resolve(located).is_some_and(|found| matches!(found.expr.kind, Kind::Template(_) | Kind::Add(..)))
@@ -551,28 +467,6 @@ impl Project {
             && self.entries(located).is_none()
             && !matches!(self.meaning(located), Meaning::Function(..))
     }
-
-    /// Tells whether a variable that is not known is a handler rather than a schema, by its name.
-    fn is_handler_name(&self, located: &Located<'_>) -> bool {
-        let name = located.expr.last_name().unwrap_or_default().to_lowercase();
-        ["handler", "callback", "handle", "execute", "fn", "run"].iter().any(|word| name.contains(word))
-            || matches!(&located.expr.kind, Kind::Call(_)) && self.zod(located).is_none() && !name.contains("schema")
-    }
-}
-
-/// What stands after the name in a call that defines a tool.
-struct Positional<'p> {
-    description: Option<Located<'p>>,
-    schema: Known<Value>,
-    configuration: Option<Entries<'p>>,
-    is_defined: bool,
-}
-
-/// Tells whether a call of this name registers a tool, whatever its arguments are: `tool`, `registerTool`, `addTool`.
-fn is_registrar(name: &str) -> bool {
-    let words = words(name);
-    let (last, before) = words.split_last().map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));
-    last == "tool" && before.iter().all(|word| is_listed(word, "register add define create make declare mcp app server"))
 }
 
 /// Returns the schema of `LangChain`'s tools that take a text.

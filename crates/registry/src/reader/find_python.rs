@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::docstring::Docstring;
 use super::evaluate::{Located, Meaning, Why};
 use super::found::{
-    Draft, FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name, one_text, words,
+    Draft, FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name,
+    one_text, says_tools, words,
 };
 use super::library::Library;
 use super::project::{ModuleId, Project};
@@ -138,7 +139,8 @@ impl Project {
         if settings.is_some_and(|settings| self.takes_one_text(settings)) {
             return Known::Known(one_text("__arg1"));
         }
-        let set = [self.set_values(module, id, "__signature__"), self.set_values(module, id, "__annotations__")].concat();
+        let set =
+            [self.set_values(module, id, "__signature__"), self.set_values(module, id, "__annotations__")].concat();
         if let Some(set) = set.first().or(self.changed_signature(module, id).as_ref()) {
             return Known::Unknown(self.why(set, "the function gets another signature at run time").into());
         }
@@ -413,6 +415,10 @@ impl Project {
     /// A dictionary in the shape of OpenAI, Anthropic, MCP, Bedrock or karat.
     fn tool_dictionary<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, findings: &mut Findings) {
         let Some(entries) = self.entries(located) else { return };
+        self.pass_over_parameters(&entries, findings);
+        if findings.passed_over.contains(&(located.module, located.expr.at)) {
+            return;
+        }
         for wrapper in ["function", "toolSpec"] {
             if let Some(inner) = entries.get(wrapper)
                 && self.entries(inner).is_some_and(|inner| inner.get("name").is_some())
@@ -426,7 +432,7 @@ impl Project {
                 return;
             }
         }
-        let is_among_tools = variable.is_some_and(|name| name.to_lowercase().contains("tool"))
+        let is_among_tools = variable.is_some_and(says_tools)
             || entries.get("type").and_then(|kind| self.text(kind).ok()).as_deref() == Some("function");
         self.tool_object(located, is_among_tools, variable, findings);
     }
@@ -446,7 +452,8 @@ impl Project {
         let is_tool =
             schema.is_some() && described.is_some() || is_among_tools && (described.is_some() || schema.is_some());
         let name = self.text(name);
-        if !is_tool || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
+        let is_value = schema.as_ref().is_some_and(|schema| self.is_no_schema(schema));
+        if !is_tool || is_value || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
         findings.add_bases(&entries, &name);

@@ -62,6 +62,8 @@ pub(crate) struct Findings {
     vague_gaps: Vec<(Origin, Gap)>,
     /// Definitions that were read, as a tool or as a part of one.
     pub(crate) seen: HashSet<Origin>,
+    /// Objects that are no tools, whatever they say.
+    pub(crate) passed_over: HashSet<Origin>,
     /// Modules with definitions that have no name of their own.
     pub(crate) nameless: BTreeSet<ModuleId>,
     /// What runs as a tool.
@@ -192,6 +194,15 @@ impl Project {
             schema,
             symbols: self.symbols(located.module, located.scope, variable),
         }
+    }
+
+    /// Passes over the parameters that a tool lists with their names and descriptions.
+    pub(crate) fn pass_over_parameters(&self, entries: &Entries<'_>, findings: &mut Findings) {
+        let listed = entries.any(&SCHEMA_KEYS).or_else(|| entries.get("arguments"));
+        let items = listed.and_then(|list| self.items(list)).unwrap_or_default();
+        findings
+            .passed_over
+            .extend(items.iter().filter_map(|item| self.resolve(item)).map(|item| (item.module, item.expr.at)));
     }
 
     /// Marks what an object does not say as unknown where it may have more entries than are known.
@@ -341,6 +352,15 @@ const USES: &str = "call run execute invoke use get list find has is remove hand
 pub(crate) fn makes_tool(name: &str) -> bool {
     let words = words(name);
     words.iter().any(|word| word == "tool") && !words.first().is_some_and(|word| is_listed(word, USES))
+}
+
+/// Words of names that speak of a run of a tool, not of the tool.
+const RUN_WORDS: &str = "call calls return result results use message output response event error exception";
+
+/// Tells whether a variable or class of this name holds or is a tool.
+pub(crate) fn says_tools(name: &str) -> bool {
+    let words = words(name);
+    words.iter().any(|word| word == "tool" || word == "tools") && !words.iter().any(|word| is_listed(word, RUN_WORDS))
 }
 
 /// Tells whether something of this name makes a tool and nothing else: `tool`, `createTool`, `function_tool`, `BaseTool`.

@@ -90,6 +90,19 @@ impl Project {
         self.json(&found).as_ref().and_then(field_map_schema).ok_or_else(unknown)
     }
 
+    /// Tells whether something is not the schema of a tool's arguments: the type of one value, or other data.
+    pub(crate) fn is_no_schema(&self, located: &Located<'_>) -> bool {
+        if let Some(found) = self.zod(located) {
+            return !found.is_object();
+        }
+        let Some(entries) = self.entries(located) else { return false };
+        let kind = entries.get("type").and_then(|kind| self.text(kind).ok());
+        let is_value = kind.is_some_and(|kind| is_listed(&kind, "string number integer boolean array null"));
+        let is_keyword = |name: &str| is_listed(name, "type description enum default items format title examples");
+        is_value && entries.list.iter().all(|(name, ..)| is_keyword(name))
+            || self.json(located).is_some() && self.parameters(located).is_err()
+    }
+
     /// smolagents' `inputs`, `{"city": {"type": "string", "description": "…", "nullable": True}}`, and lists of parameters
     /// with names.
     pub(crate) fn inputs(&self, given: &Located<'_>) -> Option<Value> {

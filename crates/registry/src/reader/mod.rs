@@ -20,6 +20,7 @@ mod keys;
 mod library;
 mod members;
 mod nesting;
+mod positional;
 mod project;
 mod python;
 mod python_class;
@@ -35,12 +36,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use karat_core::registry::{Gap, GapKind, Registry, Tool};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
 
 use self::found::{Findings, Found};
 use self::project::{ModuleId, Project, STACK_BYTES};
 use self::reached::Reached;
 use self::syntax::Language;
+use crate::files::shown;
 use crate::json::RegistryError;
 
 /// Reads the tools that files define, in their order; places are named relative to `base`.
@@ -69,6 +71,11 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
     }
     findings.settle();
     let mut gaps: Vec<Gap> = project.gaps.clone();
+    if project.is_exhausted() {
+        let place = ToolPlace { source: shown(paths.first().map_or(base, PathBuf::as_path), base), position: None };
+        let what = "there is too much to read at once; name the file or folder of the tools".to_owned();
+        gaps.push(Gap { kind: GapKind::Broken, place, what });
+    }
     let mut missing = project.missing.clone();
     if is_single {
         let reached = Reached::from(&project, &findings.handlers);

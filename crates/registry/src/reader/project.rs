@@ -128,6 +128,11 @@ impl Project {
         true
     }
 
+    /// Tells whether there are no steps left for the rest of the project.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.steps.total.get() == 0
+    }
+
     /// Begins with another statement.
     pub(super) fn next_statement(&self) {
         self.steps.statement.set(MAX_STATEMENT_STEPS);

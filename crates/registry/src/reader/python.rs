@@ -47,7 +47,7 @@ struct Lowering<'m> {
 
 impl Lowering<'_> {
     fn push(&mut self, scope: ScopeId, statement: Statement) {
-        self.module.scopes[scope].statements.push(statement);
+        self.module.scopes[scope].add(statement);
     }
 
     fn statements(&mut self, scope: ScopeId, class: Option<usize>, statements: &[Stmt]) {

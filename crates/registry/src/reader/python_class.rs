@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::docstring::Docstring;
 use super::evaluate::{Located, Meaning};
 use super::find_python::{DESCRIPTION_KEYS, NAME_KEYS, Settings, is_decorator};
-use super::found::{Draft, Findings, SCHEMA_KEYS, words};
+use super::found::{Draft, Findings, SCHEMA_KEYS, is_tool_name, says_tools};
 use super::library::Library;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Expr, ScopeId, Statement};
@@ -113,7 +113,8 @@ impl Project {
         let registered = decorator.and_then(|settings| settings.first_text(self));
         let name = registered.map(Ok).or_else(|| self.class_name(field(&CLASS_NAME_KEYS)))?;
         let (description, schema) = (field(&DESCRIPTION_KEYS), field(&SCHEMA_KEYS));
-        if !is_tool && (description.is_none() || schema.is_none() || name.is_err()) {
+        let is_valid = |name: &String| is_tool_name(name);
+        if !is_tool && (description.is_none() || schema.is_none() || !name.as_ref().is_ok_and(is_valid)) {
             return None;
         }
         // The result of a tool is on a class of that name too, but says nothing else.
@@ -129,7 +130,8 @@ impl Project {
             (None, Some(schema)) => self.class_schema(Some(schema)),
             (None, None) => self.method_schema(module, id),
         };
-        Some(self.class_draft(module, id, name, description, schema))
+        // Other classes have parameters too.
+        (is_tool || schema.get().is_some()).then(|| self.class_draft(module, id, name, description, schema))
     }
 
     /// Tells whether a class has a method that runs a tool, of its own or of a class of the project.
@@ -149,17 +151,13 @@ impl Project {
     fn is_tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, depth: usize) -> bool {
         let class = &self.module(module).classes[id];
         depth < 10
-            && class.bases.iter().any(|base| {
-                let is_named = |name: &str| words(name).iter().any(|word| word == "tool");
-                match self.meaning(&Located::new(module, scope, base)) {
-                    Meaning::Class(home, base) => {
-                        let outside =
-                            self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
-                        is_named(&self.module(home).classes[base].name)
-                            || self.is_tool_class(home, outside, base, depth + 1)
-                    }
-                    _ => base.last_name().is_some_and(is_named),
+            && class.bases.iter().any(|base| match self.meaning(&Located::new(module, scope, base)) {
+                Meaning::Class(home, base) => {
+                    let outside = self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
+                    says_tools(&self.module(home).classes[base].name)
+                        || self.is_tool_class(home, outside, base, depth + 1)
                 }
+                _ => base.last_name().is_some_and(says_tools),
             })
     }
 

@@ -1,6 +1,7 @@
 //! What karat keeps of a source file, in one form for Python, TypeScript and JavaScript: scopes with their statements,
 //! functions, classes, and the expressions that can define a tool.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use karat_core::registry::ToolPlace;
@@ -29,11 +30,15 @@ pub(crate) struct Module {
     pub(crate) exports: Vec<Export>,
     pub(crate) text: String,
     pub(crate) line_starts: Vec<u32>,
+    /// Where the text has bytes that continue a character, for the columns.
+    continued: Vec<u32>,
 }
 
 impl Module {
     pub(crate) fn new(path: PathBuf, shown: String, language: Language, text: String) -> Self {
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| offset(at + 1))).collect();
+        let bytes = text.bytes().enumerate();
+        let continued = bytes.filter(|(_, byte)| byte & 0xC0 == 0x80).map(|(at, _)| offset(at)).collect();
         Self {
             path,
             shown,
@@ -44,6 +49,7 @@ impl Module {
             exports: Vec::new(),
             text,
             line_starts,
+            continued,
         }
     }
 
@@ -54,19 +60,18 @@ impl Module {
         id
     }
 
-    /// Returns the function whose body a scope is in.
-    pub(crate) fn enclosing_function(&self, scope: ScopeId) -> Option<FunctionId> {
-        match self.scopes[scope].owner {
-            Owner::Function(id) => Some(id),
-            Owner::Block => self.enclosing_function(self.scopes[scope].parent?),
-            Owner::Module | Owner::Class(_) => None,
-        }
-    }
-
     /// Returns what a function returns, with the scope of each `return`.
     pub(crate) fn returns(&self, function: FunctionId) -> Vec<(ScopeId, &Expr)> {
-        let scopes = (0..self.scopes.len()).filter(|scope| self.enclosing_function(*scope) == Some(function));
+        let mut scopes = vec![self.functions[function].scope];
+        let mut next = 0;
+        while let Some(scope) = scopes.get(next) {
+            let blocks = self.scopes[*scope].inner.iter().filter(|inner| self.scopes[**inner].owner == Owner::Block);
+            let blocks: Vec<ScopeId> = blocks.copied().collect();
+            scopes.extend(blocks);
+            next += 1;
+        }
         scopes
+            .into_iter()
             .flat_map(|scope| self.scopes[scope].statements.iter().map(move |statement| (scope, statement)))
             .filter_map(|(scope, statement)| match statement {
                 Statement::Return(value) => Some((scope, value)),
@@ -78,7 +83,9 @@ impl Module {
     pub(crate) fn place(&self, at: u32) -> ToolPlace {
         let line = self.line_starts.partition_point(|start| *start <= at).saturating_sub(1);
         let start = self.line_starts.get(line).copied().unwrap_or_default() as usize;
-        let column = self.text.get(start..at as usize).map_or(0, |before| before.chars().count()) + 1;
+        let continued = |until: usize| self.continued.partition_point(|at| (*at as usize) < until);
+        let at = (at as usize).min(self.text.len());
+        let column = (at - start) - (continued(at) - continued(start)) + 1;
         ToolPlace { source: self.shown.clone(), position: Some(Position { line: line + 1, column }) }
     }
 }
@@ -95,11 +102,30 @@ pub(crate) struct Scope {
     pub(crate) inner: Vec<ScopeId>,
     /// In source order.
     pub(crate) statements: Vec<Statement>,
+    /// By name: the statements that bind it.
+    bindings: HashMap<String, Vec<usize>>,
 }
 
 impl Scope {
     pub(crate) fn new(parent: Option<ScopeId>, owner: Owner) -> Self {
-        Self { parent, owner, inner: Vec::new(), statements: Vec::new() }
+        Self { parent, owner, inner: Vec::new(), statements: Vec::new(), bindings: HashMap::new() }
+    }
+
+    pub(crate) fn add(&mut self, statement: Statement) {
+        let name = match &statement {
+            Statement::Assign { name, .. } | Statement::Rebind { name } | Statement::Define { name, .. } => Some(name),
+            Statement::Import(import) => import.local.as_ref(),
+            Statement::SetMember { .. } | Statement::Return(_) | Statement::Expression(_) => None,
+        };
+        if let Some(name) = name {
+            self.bindings.entry(name.clone()).or_default().push(self.statements.len());
+        }
+        self.statements.push(statement);
+    }
+
+    /// Returns the statements that bind a name, in source order.
+    pub(crate) fn binding(&self, name: &str) -> impl Iterator<Item = &Statement> {
+        self.bindings.get(name).into_iter().flatten().map(|at| &self.statements[*at])
     }
 }
 

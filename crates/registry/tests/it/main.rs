@@ -11,5 +11,6 @@ mod libraries;
 mod listing;
 mod processes;
 mod rude;
+mod shapes;
 mod sources;
 mod support;

@@ -62,7 +62,7 @@ struct Lowering<'m> {
 
 impl<'a> Lowering<'_> {
     pub(super) fn push(&mut self, scope: ScopeId, statement: Statement) {
-        self.module.scopes[scope].statements.push(statement);
+        self.module.scopes[scope].add(statement);
     }
 
     pub(super) fn statements(&mut self, scope: ScopeId, statements: &[JsStatement<'a>]) {
