@@ -1,7 +1,6 @@
 //! Keeps a budget with an agent that says itself what its answers cost.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
@@ -24,18 +23,16 @@ impl BudgetedAgent {
     }
 
     async fn ask(&self, ask: Ask<'_>) -> Result<Trace, AgentError> {
-        let ending = |message: String| AgentError { ends_run: true, ..AgentError::new(message, Duration::ZERO) };
         let wait = Wait::begin(ask.waiting);
         let reservation = self.budget.reserve(&self.dearest, |dearest| dearest).await;
         drop(wait);
-        let reservation = reservation.map_err(|used_up| ending(used_up.message))?;
+        let reservation = reservation.map_err(|used_up| AgentError::budget(used_up.message))?;
         reservation.sent();
         let trace = self.inner.answer(ask).await.inspect_err(|_| reservation.refused())?;
         let Some(cost) = trace.cost_usd() else {
             reservation.refused();
-            return Err(ending(
-                "the agent does not say what its answer cost, so 'maxCostUsd' cannot be kept".to_owned(),
-            ));
+            let message = "the agent does not say what its answer cost, so 'maxCostUsd' cannot be kept";
+            return Err(AgentError::budget(message));
         };
         self.dearest.learn(cost);
         reservation.settle(cost);
@@ -66,5 +63,9 @@ impl Agent for BudgetedAgent {
 
     fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         Box::pin(self.ask(ask))
+    }
+
+    fn given_up(&self, ask: Ask<'_>, error: &AgentError) {
+        self.inner.given_up(ask, error);
     }
 }

@@ -7,10 +7,11 @@ use karat_core::assertion::Mode;
 use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::trace::Trace;
+use karat_process::Limits;
 use serde_json::{Map, Value, json};
 
 use crate::http_config::{HttpConfig, RequestMap};
-use crate::program::{CommandError, Output, Program};
+use crate::program::{CommandError, Program, read_json, with_stderr};
 
 /// Starts a program for each message, writes the request to its stdin and reads the answer from its stdout.
 #[derive(Debug)]
@@ -34,12 +35,12 @@ impl CommandAgent {
 
     /// Returns the program, or its name when it is looked for as a shell does.
     pub fn program(&self) -> &Path {
-        &self.program.path
+        &self.program.0.program
     }
 
     /// Returns what the program is started with.
     pub fn arguments(&self) -> &[String] {
-        &self.program.arguments
+        &self.program.0.arguments
     }
 }
 
@@ -65,20 +66,16 @@ impl Agent for CommandAgent {
     fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let started = Instant::now();
-            let mut output = Output::default();
             let request = self.config.request.body_with(&ask.case.input.message).unwrap_or_default().to_string();
-            let limit = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
-            match self.program.run(request, limit, &mut output).await {
-                Err(what) => Err(AgentError::new(output.beside(&what), started.elapsed())),
-                Ok((status, elapsed)) => {
-                    let read = output
-                        .json(status)
-                        .and_then(|reply| self.config.response.trace(&reply).map_err(|what| output.beside(&what)));
-                    let trace = read.map_err(|what| AgentError::new(what, elapsed))?;
-                    let stderr = Some(output.stderr.text()).filter(|text| !text.is_empty());
-                    Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, stderr, ..trace })
-                }
-            }
+            let stdout_bytes = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
+            let run = self.program.run(&request, Limits { stdout_bytes, time: None }).await;
+            let finished = run.map_err(|what| AgentError::new(what, started.elapsed()))?;
+            let read = read_json(&finished).and_then(|reply| {
+                self.config.response.trace(&reply).map_err(|what| with_stderr(&what, &finished.stderr))
+            });
+            let trace = read.map_err(|what| AgentError::new(what, finished.elapsed))?;
+            let stderr = Some(finished.stderr).filter(|text| !text.is_empty());
+            Ok(Trace { latency_ms: finished.elapsed.as_secs_f64() * 1000.0, stderr, ..trace })
         })
     }
 }

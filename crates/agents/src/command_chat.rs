@@ -5,15 +5,13 @@ use std::time::{Duration, Instant};
 
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::port::{AgentError, Pending, UnusableReply, Waiting};
+use karat_process::Limits;
 use serde_json::{Map, Value, json};
 
-use crate::program::{CommandError, Output, Program};
+use crate::program::{CommandError, Program, read_json};
 
-/// How large an answer may be.
-const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-
-/// How long the program may take for an answer.
-const MAX_ANSWER_TIME: Duration = Duration::from_mins(10);
+/// The limits of an answer.
+const LIMITS: Limits = Limits { stdout_bytes: 16 * 1024 * 1024, time: Some(Duration::from_mins(10)) };
 
 /// Asks a program: it reads `{"system", "user", "name", "schema"}` and writes an answer of that schema.
 #[derive(Debug)]
@@ -47,21 +45,14 @@ impl ChatModel for CommandChatModel {
             let started = Instant::now();
             let ChatPrompt { system, user, name, schema } = prompt;
             let request = json!({"system": system, "user": user, "name": name, "schema": schema}).to_string();
-            let mut output = Output::default();
-            let running = self.program.run(request, MAX_ANSWER_BYTES, &mut output);
-            let (status, elapsed) = match tokio::time::timeout(MAX_ANSWER_TIME, running).await {
-                Ok(Ok(ended)) => ended,
-                Ok(Err(what)) => return Err(AgentError::new(output.beside(&what), started.elapsed())),
-                Err(_) => {
-                    let what = format!("the program did not answer within {} s", MAX_ANSWER_TIME.as_secs());
-                    return Err(AgentError::new(output.beside(&what), started.elapsed()));
-                }
-            };
-            match output.json(status) {
+            let run = self.program.run(&request, LIMITS).await;
+            let finished = run.map_err(|what| AgentError::new(what, started.elapsed()))?;
+            let elapsed = finished.elapsed;
+            match read_json(&finished) {
                 Ok(value) => Ok(ChatReply { value, usage: None, latency_ms: elapsed.as_secs_f64() * 1000.0 }),
                 // The answer is unusable, but the program works, so the caller may ask again.
-                Err(why) if status.success() => {
-                    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+                Err(why) if finished.status.success() => {
+                    let text = String::from_utf8_lossy(&finished.stdout).trim().to_owned();
                     Err(AgentError::unusable(why, elapsed, UnusableReply { text, usage: None }))
                 }
                 Err(why) => Err(AgentError::new(why, elapsed)),

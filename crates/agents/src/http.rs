@@ -13,7 +13,7 @@ use karat_core::trace::Trace;
 use karat_http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use karat_http::{
     Client, ClientError, ClientOptions, RetryClass, RetryPolicy, StatusCode, Throttle, Url, client, error_chain,
-    has_credentials, header_map, parse_url, read_body, redact_url,
+    has_credentials, header_map, parse_url, read_body, redact_url, send,
 };
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -84,7 +84,7 @@ impl HttpAgent {
     async fn exchange(&self, message: &str) -> Result<Exchanged, AttemptError> {
         let start = Instant::now();
         let timed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
-        let sent = self.request(message).send().await;
+        let sent = send(self.request(message)).await;
         let response = sent.map_err(|error| {
             timed(AttemptError::unreachable(format!(
                 "cannot reach {}: {}",

@@ -73,7 +73,7 @@ impl ResponseMap {
     }
 
     /// Reads a reply; the error says what of the expected shape is not there.
-    pub fn trace(&self, reply: &Value) -> Result<Trace, String> {
+    pub(crate) fn trace(&self, reply: &Value) -> Result<Trace, String> {
         let response = match reply.pointer(&self.response) {
             Some(Value::String(text)) => text.clone(),
             // An agent that only calls tools has nothing to say.

@@ -16,7 +16,7 @@ mod trace_filter;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::author::{ApproverArgs, AuthorArgs};
 pub(crate) use self::contradictions::{
@@ -25,13 +25,13 @@ pub(crate) use self::contradictions::{
 pub(crate) use self::eval::{
     EvalAction, EvalAddArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs,
     EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs, EvalShowArgs,
-    EvalTestArgs, HOLD_OUT, InputFormat, IsolationName, LimitArgs, RowFormat,
+    EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
 };
 pub(crate) use self::feedback::{
     FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
     FeedbackListFormat, FeedbackRetractArgs,
 };
-pub(crate) use self::forge::{DrafterName, ForgeArgs, ForgeTier};
+pub(crate) use self::forge::{ForgeArgs, ForgeTier};
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };
@@ -78,6 +78,9 @@ pub(crate) struct GlobalArgs {
     /// Show only what did not pass, and the numbers
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Log what happens to stderr; -vv for more (`KARAT_LOG` chooses what is logged)
+    #[arg(long, short, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use karat_core::exit::ExitStatus;
-use tokio::runtime::Runtime;
 
 use crate::failure::Failure;
-use crate::interrupt::{Interrupts, end_at_once};
 
 /// Whether a question waits for its answer; then nothing else listens to the wish that the program ends.
 static IS_ASKING: AtomicBool = AtomicBool::new(false);
@@ -33,15 +31,9 @@ impl From<NoAnswer> for Failure {
     }
 }
 
-/// Lets the program end at once when it is asked to while a question waits: what was decided is kept already.
-pub(crate) fn end_when_asked_at_a_prompt(runtime: &Runtime, interrupts: &Interrupts) {
-    let interrupts = interrupts.clone();
-    runtime.spawn(async move {
-        interrupts.asked().await;
-        if IS_ASKING.load(Ordering::SeqCst) {
-            end_at_once();
-        }
-    });
+/// Tells whether a question waits for its answer.
+pub(crate) fn is_asking() -> bool {
+    IS_ASKING.load(Ordering::SeqCst)
 }
 
 /// Asks for a line.

@@ -11,6 +11,8 @@ use karat_workflows::settings::Surroundings;
 pub(crate) struct Environment {
     /// What workflows need to know.
     pub(crate) process: Surroundings,
+    /// What `KARAT_LOG` says is to be logged.
+    pub(crate) log: Option<String>,
     /// The editor that the person likes.
     pub(crate) editor: Option<String>,
     pub(crate) stdin_is_terminal: bool,
@@ -43,6 +45,7 @@ impl Environment {
                 user_name: first_set(&["GIT_AUTHOR_NAME", "USER", "LOGNAME", "USERNAME"]),
                 ci: set("CI"),
             },
+            log: first_set(&["KARAT_LOG"]),
             editor: first_set(&["VISUAL", "EDITOR"]),
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),

@@ -1,9 +1,7 @@
 //! Why a command could not do its work.
 
 use karat_core::exit::ExitStatus;
-use karat_core::port::StoreError;
 use karat_json::InvalidFile;
-use karat_sandbox::SandboxError;
 use karat_workflows::{Error, ErrorKind};
 
 use crate::hint::hint_text;
@@ -58,10 +56,6 @@ impl Failure {
         Self { status, message: String::new(), quoted: String::new(), hints: Vec::new(), files: Vec::new() }
     }
 
-    pub(crate) fn quote(self, quoted: impl Into<String>) -> Self {
-        Self { quoted: quoted.into(), ..self }
-    }
-
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
@@ -73,24 +67,6 @@ impl From<Error> for Failure {
         let Error { kind, message, quoted, hints, files } = error;
         let hints = hints.into_iter().map(hint_text).collect();
         Self { status: status_of(kind), message, quoted, hints, files }
-    }
-}
-
-impl From<karat_project::Error> for Failure {
-    fn from(error: karat_project::Error) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<SandboxError> for Failure {
-    fn from(error: SandboxError) -> Self {
-        Error::from(error).into()
     }
 }
 

@@ -13,8 +13,6 @@ use karat_core::exit::ExitStatus;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::failure::Failure;
-
 /// Whether the alternate screen is shown: who leaves it without having entered it moves the cursor.
 pub(crate) static ON_ALTERNATE_SCREEN: AtomicBool = AtomicBool::new(false);
 
@@ -42,44 +40,16 @@ impl Interrupts {
         Self(interrupts)
     }
 
-    /// Tells whether the program was asked to stop.
-    pub(crate) fn were_asked(&self) -> bool {
-        *self.0.borrow()
-    }
-
     /// Waits until the program is asked to stop, if it was not yet.
     pub(crate) async fn asked(&self) {
         if self.0.clone().wait_for(|asked| *asked).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
-
-    /// Does the work as long as nobody asks to stop.
-    pub(crate) async fn unless_asked<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        tokio::select! {
-            done = work => done,
-            () = self.asked() => Err(Failure::reported(ExitStatus::Interrupted)),
-        }
-    }
-}
-
-/// Makes a runtime that ends the program when it is asked to stop; for a verb that has nothing to finish, which keeps
-/// it as long as it works.
-pub(crate) fn runtime_that_ends() -> Result<Runtime, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let interrupts = Interrupts::listen(&runtime);
-    runtime.spawn(async move {
-        interrupts.asked().await;
-        end_at_once();
-    });
-    Ok(runtime)
 }
 
 pub(crate) fn end_at_once() {
-    karat_registry::end_servers();
+    karat_process::kill_all();
     // In a thread of its own, since another one may be writing to the terminal and never finish. Where none can be
     // started, nobody is waited for.
     let (given_back, waiting) = channel();

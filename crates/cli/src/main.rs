@@ -2,18 +2,14 @@
 
 mod args;
 mod ask;
-mod diagnostic;
 mod environment;
 mod failure;
 mod hint;
-mod ingest;
 mod interrupt;
+mod logging;
 mod printer;
 mod progress;
-mod resolve;
-mod store;
 mod surface;
-mod trace_files;
 mod verb;
 
 use std::process::ExitCode;
@@ -24,7 +20,6 @@ use karat_core::exit::ExitStatus;
 
 use crate::args::{Cli, Verb};
 use crate::environment::Environment;
-use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
@@ -45,21 +40,9 @@ fn main() -> ExitCode {
     };
     let environment = Environment::real();
     let printer = Arc::new(Printer::new(&cli.global, &environment));
-    let status = match run(cli, &environment, &printer) {
-        Ok(status) => status,
-        Err(failure) => {
-            printer.failure(&failure);
-            failure.status
-        }
-    };
-    // A task that is still under way may hold one.
-    karat_registry::end_servers();
-    ExitCode::from(status.code())
-}
-
-fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<ExitStatus, Failure> {
-    let surface = Surface::new(environment, printer);
-    match cli.verb {
+    let surface = Surface::new(&environment, &printer);
+    let logging = logging::start(cli.global.verbose, environment.log.as_deref(), &printer);
+    let ended = logging.and_then(|()| match cli.verb {
         Verb::Run(args) => verb::run::run(&args, &surface),
         Verb::Check(args) => verb::check::run(&args, &surface),
         Verb::Coverage(args) => verb::coverage::run(&args, &surface),
@@ -69,12 +52,22 @@ fn run(cli: Cli, environment: &Environment, printer: &Arc<Printer>) -> Result<Ex
         Verb::Regress(args) => verb::regress::run(args, &surface),
         Verb::Eval(args) => verb::eval::run(args, &surface),
         Verb::Feedback(args) => verb::feedback::run(&args, &surface),
-        Verb::Review(args) => verb::review::run(&args, environment, printer),
+        Verb::Review(args) => verb::review::run(&args, &surface),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
         Verb::Trace(args) => verb::trace::run(args, &surface),
-        Verb::Forge(args) => verb::forge::run(&args, environment, printer),
+        Verb::Forge(args) => verb::forge::run(&args, &surface),
         Verb::Init(args) => verb::init::run(&args, &surface),
-        Verb::Schema(args) => verb::schema::run(&args, printer),
-        Verb::Completions(args) => verb::completions::run(&args, printer),
-    }
+        Verb::Schema(args) => verb::schema::run(&args, &printer),
+        Verb::Completions(args) => verb::completions::run(&args, &printer),
+    });
+    let status = match ended {
+        Ok(status) => status,
+        Err(failure) => {
+            printer.failure(&failure);
+            failure.status
+        }
+    };
+    // A task that is still under way may hold one.
+    karat_process::kill_all();
+    ExitCode::from(status.code())
 }

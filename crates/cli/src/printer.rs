@@ -1,20 +1,24 @@
 //! All printing goes through here: stdout is data, stderr is talk.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::ProgressBar;
+use karat_core::lint::Severity;
 use karat_core::redact::Redactor;
 use karat_core::registry::Gap;
-use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, printable};
+use karat_json::Finding;
+use karat_report::{ConsoleSettings, Palette, SourceProblem, Symbols, Verbosity, printable};
 use karat_workflows::Notices;
 use serde::Serialize;
 use textwrap::core::Word;
 
 use crate::args::{ColorChoice, GlobalArgs};
-use crate::diagnostic::print_invalid_file;
 use crate::environment::Environment;
 use crate::failure::Failure;
+
+/// How many invalid places of a text are printed.
+const MAX_FINDINGS: usize = 50;
 
 /// Knows where and how to print.
 pub(crate) struct Printer {
@@ -118,7 +122,7 @@ impl Printer {
 
     /// Says what could not be read of the tools, and what somebody said of it.
     pub(crate) fn warn_of_gap(&self, gap: &Gap) {
-        let (what, said) = gap.what.split_once('\n').unwrap_or((&gap.what, ""));
+        let (what, said) = gap.parts();
         self.warn(&format!("{}: {what}", gap.place));
         self.quote(said);
     }
@@ -130,8 +134,21 @@ impl Printer {
         }
     }
 
+    /// Prints invalid places of a text to stderr, in order.
+    pub(crate) fn findings(&self, name: &str, text: &str, findings: &[Finding]) {
+        let text: Arc<str> = Arc::from(text);
+        let settings = ConsoleSettings { palette: self.stderr_palette, ..self.console() };
+        for finding in findings.iter().take(MAX_FINDINGS) {
+            let problem = SourceProblem::new(name, &text, finding.clone(), Severity::Error, None);
+            self.talk(&problem.text(settings));
+        }
+        if let Some(more) = findings.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0) {
+            self.talk(&format!("… and {more} more in {name}"));
+        }
+    }
+
     pub(crate) fn failure(&self, failure: &Failure) {
-        failure.files.iter().for_each(|file| print_invalid_file(file, self));
+        failure.files.iter().for_each(|file| self.findings(&file.name, &file.text, &file.findings));
         if !failure.message.is_empty() {
             // In one line, since it is what logs are searched for.
             self.talk(&format!("{} {}", self.stderr_palette.alarm("error:"), printable(&failure.message)));
@@ -176,6 +193,13 @@ impl Printer {
         let redacted = self.redactor.text(text).into_owned();
         // Nobody is left to tell when stderr is gone.
         self.suspended(|| write_all(&mut io::stderr().lock(), &format!("{redacted}\n"))).ok();
+    }
+
+    /// Prints a line of the log to stderr.
+    pub(crate) fn log(&self, line: &str) {
+        // Secrets first: one with a line break is not found any more once that is escaped.
+        let redacted = self.redactor.text(line.trim_end());
+        self.talk(&printable(&redacted));
     }
 
     /// Draws on the screen, of which stderr is a part.

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use karat_workflows::context::clock::{SystemClock, TimeOrderedIds};
+use karat_workflows::settings::Settings;
 use karat_workflows::{CancellationToken, Context, Error};
 use tokio::runtime::Runtime;
 
 use crate::args::{ConfigArgs, StoreArgs};
+use crate::ask::is_asking;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::{Interrupts, end_at_once};
 use crate::printer::Printer;
-use crate::resolve::resolve_settings;
 
 pub(crate) struct Surface<'s> {
     pub(crate) environment: &'s Environment,
@@ -26,13 +27,14 @@ impl<'s> Surface<'s> {
 
     /// Resolves the settings; the project is looked for above these paths.
     pub(crate) fn context(&self, config: &ConfigArgs, paths: &[PathBuf]) -> Result<Context<'s>, Failure> {
-        let settings = resolve_settings(config, paths, self.environment, self.printer)?;
+        let (process, printer) = (&self.environment.process, self.printer);
+        let settings = Settings::resolve(&config.flags(), paths, process, &printer.redactor, printer.as_ref())?;
         Ok(Context {
             settings,
-            surroundings: &self.environment.process,
+            surroundings: process,
             clock: &SystemClock,
             ids: &TimeOrderedIds,
-            notices: self.printer.as_ref(),
+            notices: printer.as_ref(),
         })
     }
 
@@ -53,10 +55,19 @@ impl<'s> Surface<'s> {
     }
 
     /// Runs a workflow that finishes what it began: the first interrupt cancels the token, the second ends the program.
-    #[expect(clippy::unused_self, reason = "a workflow is run by a surface")]
     pub(crate) fn run_cancellable<T>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        self.converse(async |cancel| Ok(work(cancel).await?))
+    }
+
+    /// Runs a conversation as [`Self::run_cancellable`] does. An interrupt while a question waits for its answer ends the
+    /// program: what was decided is saved.
+    #[expect(clippy::unused_self, reason = "a workflow is run by a surface")]
+    pub(crate) fn converse<T>(
+        &self,
+        work: impl AsyncFnOnce(CancellationToken) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let runtime = runtime()?;
         let interrupts = Interrupts::listen(&runtime);
@@ -64,12 +75,15 @@ impl<'s> Surface<'s> {
         let cancelled = cancel.clone();
         runtime.spawn(async move {
             interrupts.asked().await;
+            if is_asking() {
+                end_at_once();
+            }
             cancelled.cancel();
         });
         let done = runtime.block_on(work(cancel));
         // Abandoned work must not keep the program alive.
         runtime.shutdown_background();
-        Ok(done?)
+        done
     }
 }
 

@@ -7,10 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Vi
 use serde_json::value::RawValue;
 
 use crate::case::Tier;
-use crate::result::{EarlierMetadata, Outcome};
-
-/// The error of a case whose agent took too long.
-const TIMEOUT: &str = "timeout";
+use crate::result::{Cause, EarlierMetadata, Outcome};
 
 /// What a result says before its cases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -159,7 +156,9 @@ fn called(outcome: Option<Outcome>, error: Option<&str>, details: Option<&RawVal
         tools_called: Vec<String>,
     }
 
-    if outcome == Some(Outcome::Errored) || error == Some(TIMEOUT) {
+    // Other runners say no outcome, and call a timeout a failure too.
+    let outcome = outcome.unwrap_or(Outcome::Failed);
+    if outcome == Outcome::Errored || Cause::read(outcome, error) == Some(Cause::Timeout) {
         return None;
     }
     serde_json::from_str(details?.get()).ok().map(|Details { tools_called }| tools_called)

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::document::TraceDocument;
 use crate::judgement::EvalResult;
 use crate::trace::{About, ToolCall, Usage};
 
@@ -33,8 +34,8 @@ pub struct CaseDetails {
 }
 
 impl CaseDetails {
-    /// Returns what the agent did in the shape that is documented for eval functions, without what was taken out of this.
-    pub fn document(&self, trace_id: &str, message: &str) -> Value {
+    /// Returns what the agent did as a trace's document, without what was taken out of this and with further members.
+    pub fn document(&self, trace_id: &str, message: &str, members: Map<String, Value>) -> TraceDocument {
         let about = About {
             response: &self.response,
             tool_calls: &self.tool_calls,
@@ -42,6 +43,8 @@ impl CaseDetails {
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
         };
-        about.document(trace_id, message)
+        let mut document = about.document(trace_id, message);
+        document.extend(members);
+        TraceDocument::built(Value::Object(document))
     }
 }

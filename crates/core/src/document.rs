@@ -1,219 +1,255 @@
-//! A trace in the shape that is documented for eval functions, as importers make it.
+//! A trace's document: the one form in which traces are judged, stored, shown and drafted from.
 //!
-//! `trace_id`, `steps` and what is in a step are the contract's names. Everything else is an addition that eval
-//! functions may use: additions are never renamed.
+//! A document is read once, where it enters. Eval functions get its text; everything else uses the view, which takes
+//! members of unexpected shapes for absent. A text that is not a trace is an error, never an empty trace.
+
+mod content;
+mod input;
+mod view;
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::ser::{Error as _, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::trace::Usage;
+pub use self::content::{Message, Step, StepCall, StepInput, StepOutput, StepUsage, TraceContent};
+pub use self::input::UserInput;
+pub use self::view::{CallView, MessageView, StepView, error_of};
 
-/// What an agent did in one conversation or one request.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+use self::view::{texts, time};
+
+/// A document that was read: its text, and the view of it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct TraceDocument {
+    text: Arc<str>,
+    /// An object with a list `steps` of objects, whose `tool_calls` are objects with a name.
+    value: Arc<Value>,
+}
+
+/// Why a text is not a trace's document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    /// A document is one line, so the column says where.
+    #[error("not JSON: {message} at column {column}")]
+    Json { message: String, column: usize },
+    #[error("{place} {problem}")]
+    Shape { place: String, problem: &'static str },
+}
+
+/// A stored document that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read the document of the trace '{trace_id}': {source}")]
+pub struct UnreadableTrace {
     pub trace_id: String,
-    /// One for each call of a model, by the time at which it began.
-    pub steps: Vec<Step>,
-    /// What the source calls the trace or its root span.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<Timestamp>,
-    /// The model of the last step that names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// What all steps used up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<StepUsage>,
-    /// What went wrong outside of all steps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// What else the source says of the whole trace, by its names.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
+    pub source: DocumentError,
 }
 
-/// One call of a model, with the tools that it had called.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    pub input: StepInput,
-    pub output: StepOutput,
-    pub tool_calls: Vec<StepCall>,
-    /// Why the step failed, if it did.
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Which agent of several took the step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop_reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<StepUsage>,
-}
-
-/// What is new to the model since the step before.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepInput {
-    /// The text of the newest user message among these; null where there is none.
-    pub message: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub messages: Vec<Message>,
-    /// What the source gives as input where that is no messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-}
-
-/// What the model said.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepOutput {
-    /// Its text; empty where it only called tools.
-    pub response: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning: Option<String>,
-    /// What the source gives as output where that is no text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-}
-
-/// One message of a conversation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Message {
-    /// `system`, `user`, `assistant` or `tool`; what else a source says is kept.
-    pub role: String,
-    pub content: String,
-    /// Which tool answers, or which agent speaks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Which call a tool's message answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
-    /// The calls that an assistant's message makes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<StepCall>,
-    /// What is neither text nor a call: images, files and the like, as the source has them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Value>,
-    /// The tool says that it failed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_error: bool,
-}
-
-/// One call of a tool, with what came of it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepCall {
-    pub name: String,
-    /// An object wherever the source has one, or has its JSON text.
-    pub arguments: Value,
-    /// Null where nobody says.
-    #[serde(default)]
-    pub result: Value,
-    #[serde(default)]
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<f64>,
-}
-
-/// What a step or a trace used up, by the names that traces of runs have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepUsage {
-    #[serde(default)]
-    pub input_tokens: Option<u64>,
-    #[serde(default)]
-    pub output_tokens: Option<u64>,
-    #[serde(default)]
-    pub cached_input_tokens: Option<u64>,
-    #[serde(default)]
-    pub cost_usd: Option<f64>,
-}
-
-impl From<&Usage> for StepUsage {
-    fn from(usage: &Usage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cached_input_tokens: usage.cached_input_tokens,
-            cost_usd: usage.cost_usd,
-        }
+impl From<serde_json::Error> for DocumentError {
+    fn from(error: serde_json::Error) -> Self {
+        let text = error.to_string();
+        let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
+        Self::Json { message, column: error.column() }
     }
 }
 
-impl StepUsage {
-    /// Adds what another step used; what neither says stays unknown.
-    pub fn add(&mut self, other: &Self) {
-        let sum = |left: Option<u64>, right: Option<u64>| match (left, right) {
-            (Some(left), Some(right)) => Some(left.saturating_add(right)),
-            (known, None) | (None, known) => known,
-        };
-        self.input_tokens = sum(self.input_tokens, other.input_tokens);
-        self.output_tokens = sum(self.output_tokens, other.output_tokens);
-        self.cached_input_tokens = sum(self.cached_input_tokens, other.cached_input_tokens);
-        self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            (Some(left), Some(right)) => Some(left + right),
-            (known, None) | (None, known) => known,
-        };
-    }
-
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+impl DocumentError {
+    fn shape(place: impl Into<String>, problem: &'static str) -> Self {
+        Self::Shape { place: place.into(), problem }
     }
 }
 
 impl TraceDocument {
-    /// Returns the JSON text that is kept and judged: the same document gives the same bytes.
-    pub fn to_text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+    pub fn read(text: impl Into<Arc<str>>) -> Result<Self, DocumentError> {
+        let text = text.into();
+        let value = serde_json::from_str(&text)?;
+        Self::check(&value)?;
+        Ok(Self { text, value: Arc::new(value) })
+    }
+
+    /// Checks that a value is a trace, as far as the view relies on it.
+    pub fn check(value: &Value) -> Result<(), DocumentError> {
+        let Value::Object(trace) = value else {
+            return Err(DocumentError::shape("the trace", "is not an object"));
+        };
+        let Some(Value::Array(steps)) = trace.get("steps") else {
+            return Err(DocumentError::shape("the trace", "has no list 'steps'"));
+        };
+        steps.iter().enumerate().try_for_each(|(at, step)| check_step(at, step))
+    }
+
+    /// Takes a value that was built with the shape of a trace.
+    pub(crate) fn built(value: Value) -> Self {
+        debug_assert_eq!(Self::check(&value), Ok(()));
+        Self { text: value.to_string().into(), value: Arc::new(value) }
+    }
+
+    /// The JSON text, which eval functions are given byte for byte.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole document, for those who pass it on as it is.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The id; a number counts as its text.
+    pub fn trace_id(&self) -> Option<String> {
+        match self.value.get("trace_id")? {
+            Value::String(id) if !id.trim().is_empty() => Some(id.clone()),
+            Value::Number(id) => Some(id.to_string()),
+            _ => None,
+        }
+    }
+
+    pub fn name(&self) -> Option<&str> {
+        self.member("name")
+    }
+
+    /// The session; some sources have a number here.
+    pub fn session_id(&self) -> Option<&Value> {
+        self.value.get("session_id")
+    }
+
+    pub fn user_id(&self) -> Option<&str> {
+        self.member("user_id")
+    }
+
+    /// The model of the trace, else of the last step that names one.
+    pub fn model(&self) -> Option<&str> {
+        self.member("model").or_else(|| self.steps().rev().find_map(StepView::model))
+    }
+
+    pub fn started_at(&self) -> Option<Timestamp> {
+        time(self.value.get("started_at")).filter(is_likely)
+    }
+
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        time(self.value.get("ended_at")).filter(is_likely)
+    }
+
+    pub fn usage(&self) -> StepUsage {
+        let usage = |key: &str| self.value.get("usage").and_then(|usage| usage.get(key));
+        StepUsage {
+            input_tokens: usage("input_tokens").and_then(Value::as_u64),
+            output_tokens: usage("output_tokens").and_then(Value::as_u64),
+            cached_input_tokens: usage("cached_input_tokens").and_then(Value::as_u64),
+            cost_usd: usage("cost_usd").and_then(Value::as_f64),
+        }
+    }
+
+    /// What went wrong outside of all steps.
+    pub fn error(&self) -> Option<&Value> {
+        error_of(&self.value)
+    }
+
+    pub fn tags(&self) -> Vec<&str> {
+        texts(self.value.get("tags"))
+    }
+
+    /// What the source says of the whole trace under this name.
+    pub fn metadata(&self, key: &str) -> Option<&Value> {
+        self.value.get("metadata").and_then(|metadata| metadata.get(key))
+    }
+
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = StepView<'_>> + ExactSizeIterator {
+        let steps = self.value.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        steps.iter().map(StepView::new)
+    }
+
+    /// The calls of all steps, in order.
+    pub fn calls(&self) -> impl Iterator<Item = CallView<'_>> {
+        self.steps().flat_map(StepView::calls)
+    }
+
+    fn member(&self, key: &str) -> Option<&str> {
+        self.value.get(key).and_then(Value::as_str)
+    }
+}
+
+/// Writes the text as it is.
+impl Serialize for TraceDocument {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.text).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// No agent ran before 1970: such a time is a clock that nobody set, or no time at all.
+fn is_likely(time: &Timestamp) -> bool {
+    *time >= Timestamp::UNIX_EPOCH
+}
+
+fn check_step(at: usize, step: &Value) -> Result<(), DocumentError> {
+    let Value::Object(step) = step else {
+        return Err(DocumentError::shape(format!("steps[{at}]"), "is not an object"));
+    };
+    match step.get("tool_calls") {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::Array(calls)) => calls.iter().enumerate().try_for_each(|(number, call)| {
+            let error = |key: &str, problem| {
+                Err(DocumentError::shape(format!("steps[{at}].tool_calls[{number}]{key}"), problem))
+            };
+            match call.as_object().map(|call| call.get("name")) {
+                None => error("", "is not an object"),
+                Some(None | Some(Value::Null)) => error("", "has no 'name'"),
+                Some(Some(Value::String(_))) => Ok(()),
+                Some(Some(_)) => error(".name", "is not a text"),
+            }
+        }),
+        Some(_) => Err(DocumentError::shape(format!("steps[{at}].tool_calls"), "is not a list")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use rstest::rstest;
 
     use super::*;
 
     #[test]
-    fn a_document_has_the_contracts_names() {
-        let call = StepCall { name: "search".to_owned(), arguments: json!({"q": "rain"}), ..StepCall::default() };
-        let step = Step {
-            input: StepInput { message: Some("Rain?".to_owned()), ..StepInput::default() },
-            output: StepOutput { response: "Yes".to_owned(), ..StepOutput::default() },
-            tool_calls: vec![call],
-            ..Step::default()
-        };
-        let document = TraceDocument { trace_id: "t".to_owned(), steps: vec![step], ..TraceDocument::default() };
-        let expected = json!({
-            "trace_id": "t",
-            "steps": [{
-                "input": { "message": "Rain?" },
-                "output": { "response": "Yes" },
-                "tool_calls": [{ "name": "search", "arguments": { "q": "rain" }, "result": null, "error": null }],
-                "error": null
-            }]
-        });
-        assert_eq!(serde_json::from_str::<Value>(&document.to_text()).expect("JSON"), expected);
-        assert_eq!(serde_json::from_value::<TraceDocument>(expected).expect("a document"), document);
+    fn a_text_stays_byte_for_byte() {
+        let text = r#"{"trace_id": "t-1",  "steps": [{"x": 1.50}], "mine": 1e2}"#;
+        let document = TraceDocument::read(text).expect("a trace");
+        assert_eq!((document.text(), document.trace_id().as_deref()), (text, Some("t-1")));
+        assert_eq!(serde_json::to_string(&[document]).expect("JSON"), format!("[{text}]"));
+    }
+
+    #[rstest]
+    #[case("", "not JSON: EOF while parsing a value at column 0")]
+    #[case(r#"{"steps": ["#, "not JSON: EOF while parsing a list at column 11")]
+    #[case("null", "the trace is not an object")]
+    #[case("[1]", "the trace is not an object")]
+    #[case("{}", "the trace has no list 'steps'")]
+    #[case(r#"{"trace_id": "a", "steps": "none"}"#, "the trace has no list 'steps'")]
+    #[case(r#"{"steps": [{}, 3]}"#, "steps[1] is not an object")]
+    #[case(r#"{"steps": [{"tool_calls": {}}]}"#, "steps[0].tool_calls is not a list")]
+    #[case(r#"{"steps": [{"tool_calls": [1]}]}"#, "steps[0].tool_calls[0] is not an object")]
+    #[case(r#"{"steps": [{"tool_calls": [{"name": "a"}, {}]}]}"#, "steps[0].tool_calls[1] has no 'name'")]
+    #[case(r#"{"steps": [{"tool_calls": [{"name": 1}]}]}"#, "steps[0].tool_calls[0].name is not a text")]
+    fn a_text_that_is_not_a_trace_is_an_error(#[case] text: &str, #[case] why: &str) {
+        let source = TraceDocument::read(text).expect_err("no trace");
+        assert_eq!(source.to_string(), why);
+        let error = UnreadableTrace { trace_id: "t-1".to_owned(), source };
+        assert_eq!(error.to_string(), format!("cannot read the document of the trace 't-1': {why}"));
     }
 
     #[test]
-    fn unknown_usage_stays_unknown() {
-        let mut sum = StepUsage { input_tokens: Some(3), ..StepUsage::default() };
-        sum.add(&StepUsage { input_tokens: Some(4), cost_usd: Some(0.5), ..StepUsage::default() });
-        assert_eq!(sum, StepUsage { input_tokens: Some(7), cost_usd: Some(0.5), ..StepUsage::default() });
+    fn unlimited_depth_is_an_error() {
+        let text = format!("{{\"steps\": {}", "[".repeat(100_000));
+        assert!(TraceDocument::read(text).is_err_and(|error| error.to_string().contains("recursion limit")));
+    }
+
+    #[test]
+    fn members_of_unexpected_shapes_are_absent() {
+        let text = r#"{"trace_id": 7, "name": 3, "tags": ["a", 1], "usage": {"input_tokens": "many", "cost_usd": 1},
+            "started_at": "yesterday", "error": false, "steps": [{"tool_calls": null, "error": ""}]}"#;
+        let document = TraceDocument::read(text).expect("a trace");
+        assert_eq!((document.trace_id().as_deref(), document.name()), (Some("7"), None));
+        assert_eq!((document.tags(), document.started_at(), document.error()), (vec!["a"], None, None));
+        assert_eq!(document.usage(), StepUsage { cost_usd: Some(1.0), ..StepUsage::default() });
+        assert_eq!((document.calls().count(), document.steps().filter(|step| step.error().is_some()).count()), (0, 0));
     }
 }

@@ -1,5 +1,7 @@
 //! Exit codes: a promise to scripts, the same for every command.
 
+mod run_status;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {

@@ -241,7 +241,7 @@ impl Gates {
 }
 
 /// Reads a share of 1; what looks like per cent is a mistake that would never hold.
-pub(crate) fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+pub fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
     if share.is_none() {
         let help = value.as_f64().filter(|share| (1.0..=100.0).contains(share));

@@ -7,7 +7,7 @@ use serde_json::Value;
 const BACKTRACK_LIMIT: usize = 100_000;
 
 /// Compiles a JSON Schema; nothing is ever fetched for it.
-pub fn compile_schema(schema: &Value) -> Result<Validator, String> {
+pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .offline()
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))

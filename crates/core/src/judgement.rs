@@ -2,13 +2,8 @@
 //!
 //! A function that broke has said nothing: that is an error, never a fail.
 
-mod cases;
-mod durations;
 mod eval_result;
-mod execution;
 mod limits;
-mod reasons;
-mod tally;
 
 use std::fmt;
 use std::time::Duration;
@@ -16,15 +11,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use cases::{
-    EvalTestReport, EvalTestSummary, Expected, FunctionCase, FunctionCaseSchema, TestedCase, TestedFunction,
-};
-pub use durations::Durations;
 pub use eval_result::EvalResult;
-pub use execution::{Judge, JudgedTrace};
 pub use limits::{LowerLimits, TooLarge};
-pub use reasons::{ReasonGroup, Reasons};
-pub use tally::{ErrorSummary, EvalRunSummary, FunctionSummary, Tally};
 
 /// What came of running one eval function over one trace.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,43 +131,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self::LARGEST
     }
-}
-
-/// One row of `eval_executions`: what an eval function said of a trace, and when.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "karat eval execution")]
-pub struct Execution {
-    /// The same for the same code over the same trace, so that a program can tell what it has seen.
-    pub id: String,
-    /// The function's name.
-    pub eval_id: String,
-    /// The version in the store; null for a file.
-    pub eval_version: Option<u64>,
-    /// The trace's own id; null when it has none or could not be read.
-    pub trace_id: Option<String>,
-    /// True: passed. False: failed. Null: there is no verdict, and `error` says why.
-    pub result: Option<bool>,
-    pub reason: Option<String>,
-    pub execution_time_ms: u64,
-    pub error: Option<String>,
-    pub error_kind: Option<ErrorKind>,
-    pub stdout: String,
-    pub stderr: String,
-    /// SHA-256 of the function's source, its first twelve hex digits.
-    pub code_hash: String,
-    /// SHA-256 of the Python that ran it, its first twelve hex digits; null when it did not run.
-    pub guest_hash: Option<String>,
-    /// ISO 8601.
-    pub executed_at: String,
-}
-
-/// What `karat eval run --format json` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "karat eval run")]
-pub struct EvalRun {
-    /// By trace, and for each trace by function, both in the order in which they were given.
-    pub executions: Vec<Execution>,
-    pub summary: EvalRunSummary,
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //!
 //! Nothing here touches files, the network, the clock, the environment or an async runtime.
 
-pub mod agreement;
 pub mod answers;
 pub mod assertion;
 pub mod case;
@@ -12,19 +11,18 @@ pub mod diff;
 pub mod document;
 pub mod event;
 pub mod exit;
-pub mod feedback;
 pub mod gate;
-pub mod json_schema;
+mod json_schema;
 pub mod judgement;
 pub mod line_diff;
 pub mod lint;
 pub mod outcome;
 pub mod port;
+pub mod rating;
 pub mod redact;
 pub mod registry;
 pub mod regression;
 pub mod result;
-pub mod review;
 pub mod rubric;
 pub mod staleness;
 pub mod statistics;

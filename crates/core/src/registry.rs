@@ -176,8 +176,15 @@ impl std::fmt::Display for ToolPlace {
 pub struct Gap {
     pub kind: GapKind,
     pub place: ToolPlace,
-    /// A lower-case fragment.
+    /// A lower-case fragment; below its first line stands what a server wrote.
     pub what: String,
+}
+
+impl Gap {
+    /// Returns what is wrong, and what a server wrote about it.
+    pub fn parts(&self) -> (&str, &str) {
+        self.what.split_once('\n').unwrap_or((&self.what, ""))
+    }
 }
 
 /// Whether somebody has to mend something.

@@ -7,7 +7,7 @@
 pub const SIGNIFICANCE: f64 = 0.05;
 
 /// The normal distribution's quantile for 95 % in the middle.
-pub(crate) const Z_95: f64 = 1.959_963_984_540_054;
+pub const Z_95: f64 = 1.959_963_984_540_054;
 
 /// What counts as equally likely, since weights that should be equal differ in their last bits.
 const TOLERANCE: f64 = 1e-7;

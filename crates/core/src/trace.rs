@@ -81,7 +81,7 @@ impl Trace {
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
         };
-        about.document(id, message)
+        Value::Object(about.document(id, message))
     }
 
     pub fn cost_usd(&self) -> Option<f64> {
@@ -99,7 +99,7 @@ pub(crate) struct About<'a> {
 }
 
 impl About<'_> {
-    pub(crate) fn document(&self, id: &str, message: &str) -> Value {
+    pub(crate) fn document(&self, id: &str, message: &str) -> Map<String, Value> {
         let mut document = Map::new();
         document.insert("trace_id".to_owned(), Value::from(id));
         let step = json!({
@@ -118,7 +118,7 @@ impl About<'_> {
         if let Some(usage) = self.usage {
             document.insert("usage".to_owned(), usage.document());
         }
-        Value::Object(document)
+        document
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assertion::Failure;
 use crate::details::CaseDetails;
-use crate::outcome::Outcome;
+use crate::outcome::{Cause, Outcome};
 use crate::statistics::{Tries, pass_at_k, pass_hat_k, rate, wilson};
 
 /// All tries of a case.
@@ -51,6 +51,9 @@ pub struct Trial {
     pub assertions_run: usize,
     pub assertions_skipped: usize,
     pub vacuous: bool,
+    /// Why the try did not pass; in memory only.
+    #[serde(skip)]
+    pub cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub failures: Vec<Failure>,

@@ -1,5 +1,7 @@
 //! A case that nobody has approved yet.
 
+use std::fmt;
+
 use karat_core::case::Case;
 use karat_core::lint::{Rule, Severity};
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,18 @@ pub enum Origin {
     File(String),
     /// A person, who edited the draft.
     Person,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Template => write!(out, "drafted without a model"),
+            Origin::File(name) => write!(out, "from {name}"),
+            Origin::Model(model) => write!(out, "drafted by {model}"),
+            Origin::Trace(id) => write!(out, "from the trace {id}"),
+            Origin::Person => write!(out, "edited by you"),
+        }
+    }
 }
 
 /// What is wrong with a draft.

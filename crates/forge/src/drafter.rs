@@ -9,7 +9,7 @@ use karat_core::case::Case;
 use karat_core::port::Pending;
 use karat_core::trace::Usage;
 
-pub use self::file::{DraftFile, FileDrafter};
+pub use self::file::{DraftFile, DraftFileError, FileDrafter};
 pub use self::model::ModelDrafter;
 pub use self::template::TemplateDrafter;
 pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};

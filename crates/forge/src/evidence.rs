@@ -92,7 +92,7 @@ fn may_go_without(case: &Case, called: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use karat_core::assertion::Failure;
-    use karat_core::result::CaseDetails;
+    use karat_core::result::{CaseDetails, Cause};
     use rstest::rstest;
     use serde_json::{Value, json};
 
@@ -109,6 +109,7 @@ mod tests {
             assertions_run: 1,
             assertions_skipped: 0,
             vacuous: false,
+            cause: None,
             error: None,
             failures: Vec::new(),
             details: CaseDetails {
@@ -169,11 +170,13 @@ mod tests {
             pointer: "/expect/toolsCalled".to_owned(),
         };
         let mut failed = result(Outcome::Failed, &[]);
+        failed.cause = Some(Cause::Assertion);
         failed.error = Some(failure.message.clone());
         failed.failures = vec![failure.clone()];
         let weighed = |result: &CaseResult| weigh("a", &slot(Purpose::NoLeak), &case(&json!({})), result);
         assert_eq!(weighed(&failed), Evidence::Failed { why: vec![failure.message] });
-        let errored = CaseResult { error: Some("HTTP 500".to_owned()), ..result(Outcome::Errored, &[]) };
+        let cause = Some(Cause::Agent);
+        let errored = CaseResult { cause, error: Some("HTTP 500".to_owned()), ..result(Outcome::Errored, &[]) };
         assert_eq!(weighed(&errored), Evidence::Errored { why: "HTTP 500".to_owned() });
         let written = serde_json::to_value(weighed(&errored)).expect("JSON");
         assert_eq!(written, json!({"errored": {"why": "HTTP 500"}}));

@@ -25,7 +25,7 @@ mod whole;
 pub use self::brief::{Brief, BriefDocument, OpenSlot, Overlap};
 pub use self::draft::{Draft, DraftFinding, Origin};
 pub use self::drafter::{DraftError, Drafter, ModelDrafter, Request, Revision, TemplateDrafter};
-pub use self::drafter::{DraftFile, FileDrafter};
+pub use self::drafter::{DraftFile, DraftFileError, FileDrafter};
 pub use self::drafter::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
 pub use self::drafter::{TraceTurn, personal_data, proof_of_run, trace_turns};
 pub use self::evidence::{Evidence, weigh};

@@ -23,5 +23,6 @@ pub async fn read_body(mut response: Response, limit: u64) -> Result<Vec<u8>, Bo
         }
         body.extend_from_slice(&chunk);
     }
+    tracing::trace!(bytes = body.len(), "body received");
     Ok(body)
 }

@@ -5,6 +5,7 @@ use reqwest::header::LOCATION;
 
 use crate::body::{BodyError, read_body};
 use crate::client::{ClientError, ClientOptions, client, error_chain, header_map, parse_url, redact_url};
+use crate::send::send;
 
 /// Why nothing was fetched.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +29,7 @@ pub async fn fetch(url: &str, headers: &[(String, String)], max_bytes: u64) -> R
     let url = parse_url(url)?;
     let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
     let client = client(&url, ClientOptions { headers, ..ClientOptions::default() })?;
-    let response = client
-        .get(url.clone())
-        .send()
+    let response = send(client.get(url.clone()))
         .await
         .map_err(|error| FetchError::Unreachable { url: redact_url(url.as_str()), reason: error_chain(error) })?;
     let status = response.status();

@@ -7,6 +7,7 @@ mod body;
 mod client;
 mod fetch;
 mod retry;
+mod send;
 mod throttle;
 
 pub use body::{BodyError, read_body};
@@ -14,4 +15,5 @@ pub use client::{ClientError, ClientOptions, client, error_chain, has_credential
 pub use fetch::{FetchError, fetch};
 pub use reqwest::{Client, Error, Method, RequestBuilder, Response, StatusCode, Url, header};
 pub use retry::{GiveUp, Retry, RetryClass, RetryPolicy};
+pub use send::send;
 pub use throttle::{Call, Permit, Throttle};

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
+use tracing::debug;
 
 /// The longest wait that a server may ask for; beyond it the request fails.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
@@ -97,6 +98,15 @@ impl Retry {
     ///
     /// One that does not count (`counts`) uses up none of the retries, if there are any at all.
     pub fn next_delay(&mut self, class: RetryClass, counts: bool) -> Result<Duration, GiveUp> {
+        let next = self.decide(class, counts);
+        match &next {
+            Ok(delay) => debug!(attempt = self.attempts, ?class, ?delay, "retrying"),
+            Err(reason) => debug!(attempt = self.attempts, ?class, ?reason, "not retrying"),
+        }
+        next
+    }
+
+    fn decide(&mut self, class: RetryClass, counts: bool) -> Result<Duration, GiveUp> {
         if class == RetryClass::Permanent {
             return Err(GiveUp::Permanent);
         }

@@ -90,6 +90,11 @@ pub fn quoted_list<T: AsRef<str>>(items: &[T]) -> String {
     format!("[{}]", quoted.join(", "))
 }
 
+/// Returns a count with its noun.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

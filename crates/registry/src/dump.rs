@@ -1,23 +1,20 @@
 //! A program of the user's own that writes its tools down as JSON; it runs because the configuration says so.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
 use karat_core::registry::{Gap, Registry, Tool, ToolPlace};
 use karat_json::{ObjectReader, Path as ValuePath, Problems, read_positive_count, read_strings};
+use karat_process::{Command, Failure, Limits, RunError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::json::{RegistryError, read_json};
-use crate::mcp::{ServerProcess, not_found};
 
 /// How much a program may write: far more than any list of tools is.
-const MOST_BYTES: usize = 64 << 20;
-
-/// How long the end of a program is waited for that has closed its output.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const MAX_BYTES: usize = 64 << 20;
 
 /// A program whose output is the list of tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -59,35 +56,17 @@ impl RegistryCommand {
     /// Runs the program in a folder, with nothing to read, and reads what it writes; it and all that it started are
     /// ended when this is dropped or takes too long.
     pub async fn run(&self, folder: &Path, limit: Duration) -> Result<Registry, CommandFailure> {
-        let limit = self.timeout_ms.map_or(limit, Duration::from_millis);
-        let fails = |what: String, stderr: String| CommandFailure { what, stderr };
-        let (process, stdout, stdin) = ServerProcess::start(&self.command, None, folder).map_err(|error| {
-            let what = if not_found(&error) {
-                "there is no such program".to_owned()
-            } else {
-                format!("it cannot be started: {error}")
-            };
-            fails(what, String::new())
-        })?;
-        drop(stdin);
-        let running = async {
-            let written = read_all(stdout).await;
-            (written, process.ended_within(END_PATIENCE).await)
-        };
-        let Ok((written, status)) = tokio::time::timeout(limit, running).await else {
-            return Err(fails(format!("no end within {} ms", limit.as_millis()), process.stderr()));
-        };
-        let said = process.stderr();
-        let written = written.map_err(|what| fails(what, said.clone()))?;
-        match status {
+        let time = Some(self.timeout_ms.map_or(limit, Duration::from_millis));
+        let fails = |what: String, stderr: &str| CommandFailure { what, stderr: stderr.trim().to_owned() };
+        let (program, arguments) = self.command.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+        let run = Command::new(program, arguments, folder).run(&[], Limits { stdout_bytes: MAX_BYTES, time }).await;
+        let finished = run.map_err(|RunError { failure, stderr }| fails(not_run(&failure), &stderr))?;
+        let (status, said) = (finished.status, finished.stderr.as_str());
+        if !status.success() {
             // As in "exit status: 3" and "signal: 9 (SIGKILL)".
-            Some(status) if !status.success() => {
-                return Err(fails(format!("it ended with {}", status.to_string().replacen(": ", " ", 1)), said));
-            }
-            Some(_) => {}
-            None => return Err(fails("it closed its output and did not end".to_owned(), said)),
+            return Err(fails(format!("it ended with {}", status.to_string().replacen(": ", " ", 1)), said));
         }
-        let text = String::from_utf8(written).map_err(|_| fails("its output is not UTF-8".to_owned(), said.clone()))?;
+        let text = String::from_utf8(finished.stdout).map_err(|_| fails("its output is not UTF-8".to_owned(), said))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if text.trim().is_empty() {
             return Err(fails("it wrote nothing to stdout".to_owned(), said));
@@ -122,15 +101,13 @@ fn in_output(error: &RegistryError, text: &str) -> String {
     if words.is_empty() { said } else { format!("{said}; it begins with '{words}'") }
 }
 
-async fn read_all(mut from: impl AsyncRead + Unpin) -> Result<Vec<u8>, String> {
-    let mut out = Vec::new();
-    loop {
-        match from.read_buf(&mut out).await {
-            Ok(0) => return Ok(out),
-            Ok(_) if out.len() > MOST_BYTES => return Err(format!("it wrote more than {} MB", MOST_BYTES >> 20)),
-            Ok(_) => {}
-            Err(error) => return Err(format!("its output cannot be read: {error}")),
-        }
+fn not_run(failure: &Failure) -> String {
+    match failure {
+        Failure::Start(error) if error.kind() == ErrorKind::NotFound => "there is no such program".to_owned(),
+        Failure::Start(error) => format!("it cannot be started: {error}"),
+        Failure::TooLarge { limit } => format!("it wrote more than {} MB", limit >> 20),
+        Failure::Read(error) => format!("its output cannot be read: {error}"),
+        Failure::TimedOut { .. } | Failure::Lost => failure.to_string(),
     }
 }
 

@@ -16,6 +16,7 @@ pub use dump::{CommandFailure, RegistryCommand};
 pub use export_script::{ScriptLanguage, export_script};
 pub use json::{RegistryError, read_json};
 pub use mcp::{
-    McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, end_servers, mcp_place, read_mcp_servers,
+    McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, ShortFormError, mcp_place,
+    read_mcp_servers,
 };
 pub use source::read_path;

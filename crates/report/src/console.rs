@@ -39,7 +39,7 @@ pub struct ConsoleSettings {
 }
 
 /// Where finished lines go; the progress bar must step aside for them.
-pub type Output = Box<dyn FnMut(&str) -> io::Result<()>>;
+pub type Output = Box<dyn FnMut(&str) -> io::Result<()> + Send>;
 
 /// Prints cases in the file's order as soon as they and those before them have ended.
 pub struct ConsoleReporter {

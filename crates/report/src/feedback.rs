@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use karat_core::feedback::{Feedback, Rating};
+use karat_core::rating::Rating;
+use karat_evals::feedback::Feedback;
 
 use crate::console::ConsoleSettings;
 use crate::style::{Palette, Symbols};

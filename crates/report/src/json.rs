@@ -14,7 +14,7 @@ use crate::record::RunRecord;
 
 /// Writes one JSON document when the run has ended.
 pub struct JsonReporter {
-    out: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
     suites: Vec<Arc<SuiteResult>>,
     rubrics: Vec<Arc<RubricSuite>>,
     run: RunRecord,
@@ -33,7 +33,7 @@ struct RunDocument<'d> {
 }
 
 impl JsonReporter {
-    pub fn new(out: Box<dyn Write>) -> Self {
+    pub fn new(out: Box<dyn Write + Send>) -> Self {
         Self { out, suites: Vec::new(), rubrics: Vec::new(), run: RunRecord::default() }
     }
 }
@@ -57,11 +57,11 @@ impl Reporter for JsonReporter {
 
 /// Writes each event as one line.
 pub struct JsonLinesReporter {
-    out: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
 }
 
 impl JsonLinesReporter {
-    pub fn new(out: Box<dyn Write>) -> Self {
+    pub fn new(out: Box<dyn Write + Send>) -> Self {
         Self { out }
     }
 }

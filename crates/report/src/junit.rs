@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
-use karat_core::result::CaseResult;
+use karat_core::result::{CaseResult, Cause};
 use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -126,9 +126,9 @@ fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
 
 /// Returns the name of the assertion that decided the case.
 fn failure_type(result: &CaseResult) -> &str {
-    match (result.failures.first(), result.error.as_deref()) {
+    match (result.failures.first(), result.cause) {
         (Some(failure), _) => &failure.assertion,
-        (None, Some(error)) if error == "timeout" || error.ends_with("trials failed: timeout") => "timeout",
+        (None, Some(Cause::Timeout)) => "timeout",
         (None, _) => "failed",
     }
 }

@@ -18,6 +18,7 @@ pub mod markdown;
 mod matrix;
 mod record;
 mod review;
+mod source_problem;
 mod style;
 mod terminal_text;
 mod tools;
@@ -39,6 +40,7 @@ pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
 };
+pub use source_problem::SourceProblem;
 pub use style::{Palette, Symbols};
 pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width, wrap};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};

@@ -1,8 +1,8 @@
 //! The screen of `karat review`: a trace, how far one is, and what the keys do.
 
-use karat_core::feedback::Rating;
-use karat_core::review::{Decision, Sitting};
-use karat_core::stored::StoredExecution;
+use karat_core::rating::Rating;
+use karat_evals::review::{Decision, ReviewQueue};
+use karat_evals::version::StoredExecution;
 
 use crate::console::ConsoleSettings;
 use crate::terminal_text::{cut, cut_middle, cut_start, pad, printable, width, wrap};
@@ -64,7 +64,7 @@ pub enum ReviewPage<'p> {
 pub enum ReviewLine<'l> {
     Nothing,
     /// What was done last.
-    Told(&'l str),
+    Message(&'l str),
     /// The note that will go with the rating.
     Note(&'l str),
     /// The note while it is typed.
@@ -74,7 +74,7 @@ pub enum ReviewLine<'l> {
 /// All that the screen shows.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewView<'v> {
-    pub sitting: &'v Sitting,
+    pub queue: &'v ReviewQueue,
     pub author: &'v str,
     pub page: ReviewPage<'v>,
     pub line: ReviewLine<'v>,
@@ -95,7 +95,7 @@ pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usi
         ReviewPage::Help { top } => help(columns).into_iter().skip(top).take(height).collect(),
         ReviewPage::End => {
             let line = |line: &String| wrap(line, columns);
-            review_summary(view.sitting).iter().flat_map(line).take(height).collect()
+            review_summary(view.queue).iter().flat_map(line).take(height).collect()
         }
     };
     let mut screen = vec![title(view, settings)];
@@ -133,16 +133,16 @@ pub fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) 
     lines
 }
 
-/// Says what came of a sitting, in a few lines.
-pub fn review_summary(sitting: &Sitting) -> Vec<String> {
-    let of = |rating: Rating| sitting.count(Decision::Rated(rating));
+/// Summarises a review in a few lines.
+pub fn review_summary(queue: &ReviewQueue) -> Vec<String> {
+    let of = |rating: Rating| queue.count(Decision::Rated(rating));
     let (good, bad, neutral) = (of(Rating::Positive), of(Rating::Negative), of(Rating::Neutral));
-    let mut lines = vec![format!("rated: {} ({good} good, {bad} bad, {neutral} neutral)", sitting.rated())];
-    match sitting.count(Decision::Skipped) {
+    let mut lines = vec![format!("rated: {} ({good} good, {bad} bad, {neutral} neutral)", queue.rated())];
+    match queue.count(Decision::Skipped) {
         0 => {}
         skipped => lines.push(format!("skipped: {skipped}, which are shown again next time")),
     }
-    match sitting.left() {
+    match queue.left() {
         0 => lines.push("left: nothing".to_owned()),
         left => lines.push(format!("left: {left}")),
     }
@@ -150,11 +150,11 @@ pub fn review_summary(sitting: &Sitting) -> Vec<String> {
 }
 
 fn title(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
-    let sitting = view.sitting;
+    let queue = view.queue;
     let dot = if settings.symbols.ascii { "-" } else { "·" };
-    let counter = format!("{} of {} {dot} {} rated", sitting.number(), sitting.len(), sitting.rated());
+    let counter = format!("{} of {} {dot} {} rated", queue.number(), queue.len(), queue.rated());
     let with_author = format!("{counter} {dot} {}", printable(view.author));
-    let name = match (view.page, sitting.current()) {
+    let name = match (view.page, queue.current()) {
         (ReviewPage::Trace { .. }, Some(current)) => format!("trace {}", printable(&current.trace_id)),
         (ReviewPage::Help { .. }, _) => "help".to_owned(),
         _ => "review".to_owned(),
@@ -192,7 +192,7 @@ fn said(line: &ReviewLine<'_>, settings: ConsoleSettings) -> String {
     let (columns, ellipsis) = (settings.columns, settings.symbols.ellipsis);
     match line {
         ReviewLine::Nothing => String::new(),
-        ReviewLine::Told(text) => cut(&printable(text), columns, ellipsis).into_owned(),
+        ReviewLine::Message(text) => cut(&printable(text), columns, ellipsis).into_owned(),
         ReviewLine::Note(note) => cut(&format!("note: {}", printable(note)), columns, ellipsis).into_owned(),
         // The end is where one types; one column is the cursor's.
         ReviewLine::Typing(note) => {
@@ -237,7 +237,7 @@ pub fn help_height(columns: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::stored::ReviewCandidate;
+    use karat_evals::review::ReviewCandidate;
     use rstest::rstest;
 
     use super::*;
@@ -248,7 +248,7 @@ mod tests {
         ConsoleSettings { columns, symbols, palette: Palette { color: false }, verbosity: Verbosity::Normal }
     }
 
-    fn sitting(count: usize) -> Sitting {
+    fn queue(count: usize) -> ReviewQueue {
         let candidate = |number: usize| ReviewCandidate {
             trace_id: format!("tau-bench-retail-trial-0-task-{number:03}"),
             passed: 0,
@@ -256,15 +256,15 @@ mod tests {
             errored: 0,
             started_at: None,
         };
-        Sitting::new((0..count).map(candidate).collect(), 0)
+        ReviewQueue::new((0..count).map(candidate).collect(), 0)
     }
 
     fn screen(columns: usize, rows: usize, page: ReviewPage<'_>, line: ReviewLine<'_>, symbols: Symbols) -> String {
-        let mut sitting = sitting(40);
+        let mut queue = queue(40);
         for decision in [Decision::Rated(Rating::Positive), Decision::Skipped, Decision::Rated(Rating::Negative)] {
-            sitting.decide(decision);
+            queue.decide(decision);
         }
-        let view = ReviewView { sitting: &sitting, author: "Ada", page, line };
+        let view = ReviewView { queue: &queue, author: "Ada", page, line };
         review_screen(&view, settings(columns, symbols), rows).join("\n")
     }
 
@@ -296,7 +296,7 @@ mod tests {
     fn a_small_screen() {
         let lines = lines(30);
         let page = ReviewPage::Trace { lines: &lines, top: 0 };
-        insta::assert_snapshot!(screen(40, 8, page, ReviewLine::Told("rated good"), Symbols::ASCII), @r"
+        insta::assert_snapshot!(screen(40, 8, page, ReviewLine::Message("rated good"), Symbols::ASCII), @r"
         trace tau...-task-003  4 of 40 - 2 rated
         line 1
         line 2
@@ -366,7 +366,7 @@ mod tests {
         let typed = "日本 ".repeat(60);
         let trace = ReviewPage::Trace { lines: &lines, top: 2 };
         for page in [trace, ReviewPage::Help { top: 0 }, ReviewPage::End] {
-            for line in [ReviewLine::Typing(&typed), ReviewLine::Note(&typed), ReviewLine::Told(&typed)] {
+            for line in [ReviewLine::Typing(&typed), ReviewLine::Note(&typed), ReviewLine::Message(&typed)] {
                 let screen = screen(columns, rows, page, line, symbols);
                 assert!(screen.lines().count() <= rows, "{screen}");
                 let widest = screen.lines().map(width).max().unwrap_or(0);

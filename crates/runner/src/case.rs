@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use karat_core::assertion::Verdict;
 use karat_core::case::Case;
+use karat_core::port::{AgentError, AgentErrorCause};
 use karat_core::redact::Redactor;
-use karat_core::result::{CaseDetails, CaseResult, Outcome};
+use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::Trace;
 use karat_json::text::shorten;
 
@@ -16,8 +17,31 @@ const LONGEST_MESSAGE: usize = 600;
 /// How a case ended.
 pub(crate) enum CaseEnd {
     Judged(Box<(Trace, Verdict)>),
-    TimedOut(Duration),
-    Errored(String, Duration),
+    /// There is no answer to judge, or nothing came of judging it.
+    Unjudged {
+        cause: Cause,
+        message: String,
+        elapsed: Duration,
+    },
+}
+
+impl CaseEnd {
+    /// Ends a case for which the agent gave no answer.
+    pub(crate) fn of(error: AgentError) -> Self {
+        let AgentError { message, elapsed, cause } = error;
+        let (cause, message) = match cause {
+            // Also of an agent that calls its own timeout something else.
+            AgentErrorCause::Timeout => (Cause::Timeout, Cause::TIMEOUT_TEXT.to_owned()),
+            AgentErrorCause::NoAnswer | AgentErrorCause::Unusable(_) | AgentErrorCause::Budget => {
+                (Cause::Agent, message)
+            }
+        };
+        Self::Unjudged { cause, message, elapsed }
+    }
+
+    pub(crate) fn internal(message: String, elapsed: Duration) -> Self {
+        Self::Unjudged { cause: Cause::Internal, message, elapsed }
+    }
 }
 
 /// Makes a case's result; this is where secrets are taken out, for every reporter at once.
@@ -31,29 +55,28 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
         assertions_run: 0,
         assertions_skipped: 0,
         vacuous: false,
+        cause: None,
         error: None,
         failures: Vec::new(),
         details: CaseDetails::default(),
         trials: None,
     };
     match end {
-        CaseEnd::TimedOut(elapsed) => {
-            result.duration_ms = whole_millis(elapsed.as_secs_f64() * 1000.0);
-            result.error = Some("timeout".to_owned());
-        }
-        CaseEnd::Errored(message, elapsed) => {
-            result.outcome = Outcome::Errored;
+        CaseEnd::Unjudged { cause, message, elapsed } => {
+            result.cause = Some(cause);
+            result.outcome = cause.outcome();
             result.duration_ms = whole_millis(elapsed.as_secs_f64() * 1000.0);
             result.error = Some(message);
         }
         CaseEnd::Judged(judged) => {
             let (trace, verdict) = *judged;
             result.passed = verdict.passed();
-            result.outcome = match (result.passed, &verdict.error) {
-                (true, _) => Outcome::Passed,
-                (false, None) => Outcome::Failed,
-                (false, Some(_)) => Outcome::Errored,
+            result.cause = match (result.passed, &verdict.error) {
+                (true, _) => None,
+                (false, None) => Some(Cause::Assertion),
+                (false, Some(_)) => Some(Cause::EvalFunction),
             };
+            result.outcome = result.cause.map_or(Outcome::Passed, Cause::outcome);
             result.duration_ms = whole_millis(trace.latency_ms);
             result.assertions_run = verdict.assertions_run;
             result.assertions_skipped = verdict.assertions_skipped;

@@ -13,14 +13,16 @@ use karat_core::result::combine;
 use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
 use karat_core::staleness::Staleness;
 use karat_json::text::shorten;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, debug, instrument};
 
 use crate::plan::{Plan, SuitePlan};
-use crate::reporters::Reporters;
 use crate::rubric::run_rubrics;
 use crate::sample::Samples;
+use crate::sink::{RunSink, while_working};
 use crate::stopwatch::millis;
 use crate::stubs::{counted, unused_stubs};
 use crate::worker::{Finished, Shared, Unit, work};
@@ -29,50 +31,53 @@ use crate::worker::{Finished, Shared, Unit, work};
 const BATCH: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs a plan to its end, or until `cancel` turns true; what finished by then is reported as usual.
+/// Runs a plan to its end, or until it is cancelled; what finished by then is reported as usual.
+#[instrument(level = "debug", name = "run", skip_all, fields(id = %plan.run_id))]
 pub async fn run(
     plan: Plan,
     agents: Vec<Arc<dyn Agent>>,
     clock: &dyn Clock,
-    cancel: watch::Receiver<bool>,
-    reporters: &mut Reporters,
+    cancel: &CancellationToken,
+    sink: &mut impl RunSink,
 ) -> RunTotals {
     let begun = Instant::now();
     let timestamp = clock.now().to_string();
     let headers = headers(&plan, &agents);
-    let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
+    let cases: usize = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
     let mut samples = Samples::new(&plan, &agents);
     let units = units(&plan, &mut samples);
     let workers = plan.concurrency.clamp(1, units.len().max(1));
-    reporters.emit(&RunEvent::RunStarted { run_id: plan.run_id.clone(), suites: headers.clone(), total_cases: cases });
+    debug!(cases, tries = units.len(), workers, "run started");
+    sink.emit(RunEvent::RunStarted { run_id: plan.run_id.clone(), suites: headers.clone(), total_cases: cases });
     let (out, mut finished) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared { plan, agents, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
     // In a set, so that whoever lets go of the run ends its workers too.
     let mut working = JoinSet::new();
     for _ in 0..workers {
-        working.spawn(work(Arc::clone(&shared), out.clone(), cancel.clone()));
+        working.spawn(work(Arc::clone(&shared), out.clone(), cancel.clone()).in_current_span());
     }
     drop(out);
 
     let mut board = Board::new(&shared, headers, timestamp.clone());
     let mut batch = Vec::new();
-    while finished.recv_many(&mut batch, BATCH).await > 0 {
+    while while_working(sink, finished.recv_many(&mut batch, BATCH)).await > 0 {
         for one in batch.drain(..) {
-            board.take(one, reporters);
+            board.take(one, sink);
         }
-        reporters.flush();
+        sink.flush();
         // Not to be woken for every case: a fast agent ends thousands in a second.
         if board.missing > 0 {
-            sleep(PAUSE).await;
+            while_working(sink, sleep(PAUSE)).await;
         }
     }
-    let Closed { mut totals, passed, mut figures } = board.close(reporters);
-    totals.rubric = run_rubrics(&shared, samples, &passed, &mut figures, &timestamp, &cancel, reporters).await;
+    let Closed { mut totals, passed, mut figures } = board.close(sink);
+    totals.rubric = run_rubrics(&shared, samples, &passed, &mut figures, &timestamp, cancel, sink).await;
     totals.gates = check_gates(&shared, &figures);
     totals.wall_clock_ms = millis(begun, Instant::now());
-    totals.interrupted = *cancel.borrow();
-    reporters.emit(&RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
-    reporters.flush();
+    totals.interrupted = cancel.is_cancelled();
+    debug!(elapsed_ms = totals.wall_clock_ms, interrupted = totals.interrupted, "run finished");
+    sink.emit(RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
+    sink.flush();
     totals
 }
 
@@ -142,6 +147,15 @@ struct SuiteState {
     span: Option<(Instant, Instant)>,
 }
 
+impl SuiteState {
+    fn finish(&mut self, suite: usize, index: usize, result: CaseResult) -> RunEvent {
+        let result = Arc::new(result);
+        self.results[index] = Some(Arc::clone(&result));
+        self.missing -= 1;
+        RunEvent::CaseFinished { suite, index, result }
+    }
+}
+
 impl<'b> Board<'b> {
     fn new(shared: &'b Shared, headers: Vec<Arc<SuiteHeader>>, timestamp: String) -> Self {
         let suites = headers
@@ -159,7 +173,7 @@ impl<'b> Board<'b> {
         Self { shared, suites, open: 0, missing, timestamp, totals, figures, passed: Vec::new() }
     }
 
-    fn take(&mut self, finished: Finished, reporters: &mut Reporters) {
+    fn take(&mut self, finished: Finished, sink: &mut impl RunSink) {
         let Finished { suite, index, trial, started, ended, result } = finished;
         let planned = self.shared.plan.trials.max(1);
         let state = &mut self.suites[suite];
@@ -174,39 +188,31 @@ impl<'b> Board<'b> {
             (tries.len() == planned).then(|| state.tries.remove(&index)).flatten().and_then(|tries| one(tries, planned))
         };
         if let Some(result) = result {
-            self.finish_case(suite, index, result, reporters);
+            sink.emit(state.finish(suite, index, result));
         }
         while self.suites.get(self.open).is_some_and(|state| state.missing == 0) {
-            self.finish_suite(reporters);
+            self.finish_suite(sink);
         }
-    }
-
-    fn finish_case(&mut self, suite: usize, index: usize, result: CaseResult, reporters: &mut Reporters) {
-        let result = Arc::new(result);
-        let state = &mut self.suites[suite];
-        state.results[index] = Some(Arc::clone(&result));
-        state.missing -= 1;
-        reporters.emit(&RunEvent::CaseFinished { suite, index, result });
     }
 
     /// Reports what is left after the last case, finished or not.
-    fn close(mut self, reporters: &mut Reporters) -> Closed {
+    fn close(mut self, sink: &mut impl RunSink) -> Closed {
         let planned = self.shared.plan.trials;
         for suite in 0..self.suites.len() {
             // Tries that did end are not lost because others did not.
             for (index, tries) in std::mem::take(&mut self.suites[suite].tries) {
                 if let Some(result) = one(tries, planned) {
-                    self.finish_case(suite, index, result, reporters);
+                    sink.emit(self.suites[suite].finish(suite, index, result));
                 }
             }
         }
         while self.open < self.suites.len() {
-            self.finish_suite(reporters);
+            self.finish_suite(sink);
         }
         Closed { totals: self.totals, passed: self.passed, figures: self.figures }
     }
 
-    fn finish_suite(&mut self, reporters: &mut Reporters) {
+    fn finish_suite(&mut self, sink: &mut impl RunSink) {
         let suite = self.open;
         self.open += 1;
         let diffs = self.diffs(suite);
@@ -220,7 +226,7 @@ impl<'b> Board<'b> {
             figures.doubtful += doubtful(&diffs);
         }
         self.passed.push(result.summary.passed == self.suites[suite].header.selected);
-        reporters.emit(&RunEvent::SuiteFinished { suite, result });
+        sink.emit(RunEvent::SuiteFinished { suite, result });
     }
 
     /// Compares a suite with its baseline, if it has one.

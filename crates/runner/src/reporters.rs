@@ -20,7 +20,8 @@ impl Reporters {
         self.errors
     }
 
-    pub fn emit(&mut self, event: &RunEvent) {
+    /// Hands an event to all reporters.
+    pub fn report(&mut self, event: &RunEvent) {
         self.errors.extend(self.reporters.iter_mut().filter_map(|reporter| reporter.on_event(event).err()));
     }
 

@@ -1,7 +1,6 @@
 //! Runs the rubric suites of a plan, after everything that passes or fails.
 
 use std::collections::BTreeSet;
-use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,13 +20,13 @@ use karat_core::rubric::{
 };
 use karat_core::staleness::{Staleness, check_staleness};
 use karat_core::trace::{Trace, Usage};
-use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::case::{cut, details, redact_details, whole_millis};
 use crate::plan::RubricPlan;
-use crate::reporters::Reporters;
 use crate::sample::Samples;
+use crate::sink::{RunSink, while_working};
 use crate::stopwatch::{Stopwatch, millis};
 use crate::stubs::unused_stubs;
 use crate::worker::{Shared, within};
@@ -40,8 +39,8 @@ pub(crate) async fn run_rubrics(
     passed: &[bool],
     figures: &mut [Figures],
     timestamp: &str,
-    cancel: &watch::Receiver<bool>,
-    reporters: &mut Reporters,
+    cancel: &CancellationToken,
+    sink: &mut impl RunSink,
 ) -> Option<RubricTotals> {
     let rubrics = &shared.plan.rubrics;
     if rubrics.suites.is_empty() {
@@ -49,22 +48,23 @@ pub(crate) async fn run_rubrics(
     }
     let mut totals = RubricTotals::default();
     for suite in &rubrics.suites {
-        let allowed = if *cancel.borrow() { Err(INTERRUPTED.to_owned()) } else { admit(shared, suite, passed) };
+        let allowed = if cancel.is_cancelled() { Err(INTERRUPTED.to_owned()) } else { admit(shared, suite, passed) };
         let outcome = match allowed {
             Err(reason) => RubricOutcome::Skipped(shared.plan.redactor.text(&reason).into_owned()),
             Ok((judge, warnings)) => {
                 let next = |case: &RubricCase| samples.take(suite.agent, &case.case, 1);
                 let asked = suite.file.cases.iter().map(next).collect();
                 let run = SuiteRun { shared, suite, judge };
-                RubricOutcome::Result(Arc::new(run.result(asked, timestamp, warnings, cancel.clone()).await))
+                let scoring = run.result(asked, timestamp, warnings, cancel);
+                RubricOutcome::Result(Arc::new(while_working(sink, scoring).await))
             }
         };
         let agent = suite.agent;
         let suite = Arc::new(suite_at_its_end(shared, suite, outcome));
         totals.add(&suite);
         figures[agent].add_rubric(&suite);
-        reporters.emit(&RunEvent::RubricFinished { suite });
-        reporters.flush();
+        sink.emit(RunEvent::RubricFinished { suite });
+        sink.flush();
     }
     Some(totals)
 }
@@ -129,7 +129,7 @@ impl SuiteRun<'_> {
         samples: Vec<u32>,
         timestamp: &str,
         mut warnings: Vec<String>,
-        mut cancel: watch::Receiver<bool>,
+        cancel: &CancellationToken,
     ) -> RubricResult {
         let begun = Instant::now();
         let (plan, file, agent) = (&self.shared.plan, &self.suite.file, self.agent());
@@ -142,12 +142,7 @@ impl SuiteRun<'_> {
                 (index, if stopped { None } else { Some(self.case(case, sample).await) })
             })
             .buffer_unordered(plan.concurrency.max(1));
-        let cancelled = async {
-            // Whoever let go of the sender will not cancel any more.
-            if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
-                pending::<()>().await;
-            }
-        };
+        let cancelled = cancel.cancelled();
         tokio::pin!(cancelled);
         loop {
             // Cancelled while asking: the case has not ended, so there is nothing to report.
@@ -296,7 +291,7 @@ impl SuiteRun<'_> {
 
     /// Returns what went wrong, and lets no further case begin where none would fare better.
     fn heed(&self, error: AgentError) -> String {
-        if error.ends_run {
+        if error.ends_run() {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
         error.message

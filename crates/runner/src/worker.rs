@@ -1,7 +1,6 @@
 //! Takes case after case, asks the agent, judges the answer.
 
 use std::any::Any;
-use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,8 +13,10 @@ use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
 use karat_core::port::{Agent, AgentError, Ask, Pending};
 use karat_core::result::CaseResult;
 use karat_core::trace::Trace;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span, debug, debug_span, field};
 
 use crate::case::{CaseEnd, case_result};
 use crate::plan::Plan;
@@ -52,13 +53,8 @@ pub(crate) struct Finished {
     pub(crate) result: CaseResult,
 }
 
-pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finished>, mut cancel: watch::Receiver<bool>) {
-    let cancelled = async {
-        // Whoever let go of the sender will not cancel any more.
-        if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
-            pending::<()>().await;
-        }
-    };
+pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finished>, cancel: CancellationToken) {
+    let cancelled = cancel.cancelled();
     tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
         let Some(&unit) = shared.units.get(shared.next.fetch_add(1, Ordering::Relaxed)) else {
@@ -70,7 +66,7 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finishe
         let result = tokio::select! {
             biased;
             () = &mut cancelled => return,
-            result = run_case(&shared, unit) => result,
+            result = run_case(&shared, unit).instrument(shared.span(unit)) => result,
         };
         // Here and not by the dispatcher, so that no case begins in the meantime.
         if shared.plan.fail_fast && !result.passed {
@@ -90,22 +86,31 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     let agent = shared.agent(suite);
     let give_up = |error: &AgentError| agent.given_up(ask, error);
     let end = match within(shared.plan.timeout, &watch, || agent.answer(ask), give_up).await {
-        Err(error) if error.timed_out => CaseEnd::TimedOut(error.elapsed),
         Err(error) => {
-            if error.ends_run {
+            if error.ends_run() {
                 shared.stop.store(true, Ordering::Relaxed);
             }
-            CaseEnd::Errored(error.message, error.elapsed)
+            CaseEnd::of(error)
         }
         // A pattern or an eval function can take a while, in which other cases' answers must not wait to be received.
         Ok(trace) if case.expect.takes_time() => {
             let judging = Arc::clone(shared);
-            let judged = tokio::task::spawn_blocking(move || judging.judge(suite, index, trace)).await;
-            judged.unwrap_or_else(|error| CaseEnd::Errored(error.to_string(), watch.elapsed()))
+            let span = Span::current();
+            let judge = move || span.in_scope(|| judging.judge(suite, index, trace));
+            let judged = tokio::task::spawn_blocking(judge).await;
+            judged.unwrap_or_else(|error| CaseEnd::internal(error.to_string(), watch.elapsed()))
         }
         Ok(trace) => shared.judge(suite, index, trace),
     };
-    case_result(case, end, &shared.plan.redactor)
+    let result = case_result(case, end, &shared.plan.redactor);
+    debug!(
+        outcome = ?result.outcome,
+        cause = result.cause.map(field::debug),
+        duration_ms = result.duration_ms,
+        error = result.error.as_deref().map(field::display),
+        "case finished"
+    );
+    result
 }
 
 /// Waits for an answer until the watch reaches the timeout; whoever was asked is told if it was given up.
@@ -131,6 +136,11 @@ pub(crate) async fn within<'a, A>(
 }
 
 impl Shared {
+    fn span(&self, unit: Unit) -> Span {
+        let case = self.case(unit.suite as usize, unit.index as usize);
+        debug_span!("case", id = %case.id, trial = unit.trial + 1)
+    }
+
     fn case(&self, suite: usize, index: usize) -> &Case {
         &self.plan.suites[suite].file.cases[index]
     }
@@ -165,7 +175,7 @@ impl Shared {
             Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
             Err(panic) => {
                 let elapsed = Duration::from_secs_f64((trace.latency_ms / 1000.0).max(0.0));
-                CaseEnd::Errored(internal(panic.as_ref()), elapsed)
+                CaseEnd::internal(internal(panic.as_ref()), elapsed)
             }
         }
     }

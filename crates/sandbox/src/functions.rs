@@ -8,6 +8,7 @@ use std::thread;
 use karat_core::judgement::{ErrorKind, EvalError, Judgement, Limits};
 use karat_core::port::EvalFunctions;
 use serde_json::Value;
+use tracing::Span;
 
 use crate::Isolation;
 use crate::engine::{Sandbox, THREAD_STACK};
@@ -26,6 +27,8 @@ struct Question {
     function: Arc<Function>,
     trace: Vec<u8>,
     answer: Sender<Judgement>,
+    /// Of who asks, for logs.
+    span: Span,
 }
 
 impl Functions {
@@ -56,7 +59,7 @@ fn answer(mut worker: Worker, asked: &Mutex<Receiver<Question>>) {
     loop {
         let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(question) = next else { return };
-        let judgement = worker.judge(&question.function, &question.trace);
+        let judgement = question.span.in_scope(|| worker.judge(&question.function, &question.trace));
         // Who asked may have gone.
         let _ = question.answer.send(judgement);
     }
@@ -72,7 +75,7 @@ impl EvalFunctions for Functions {
             Err(error) => return errored(EvalError::new(ErrorKind::Validation, error.to_string())),
         };
         let (answer, answered) = channel();
-        let question = Question { function: Arc::clone(function), trace, answer };
+        let question = Question { function: Arc::clone(function), trace, answer, span: Span::current() };
         let _ = self.questions.lock().unwrap_or_else(PoisonError::into_inner).send(question);
         answered.recv().unwrap_or_else(|_| {
             errored(EvalError::new(ErrorKind::Internal, "a thread of the sandbox ended before it answered"))

@@ -31,7 +31,7 @@ pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
 pub use functions::Functions;
 pub use guest::Guest;
-pub use lines::{Input, Lines, Position, Unit, read_lines};
+pub use lines::{Input, Lines, NoText, Position, Unit, read_lines};
 pub use stream::{Judged, JudgementStream, StreamError, Task};
 pub use validate::{MOST_SOURCE, readable, validate};
 

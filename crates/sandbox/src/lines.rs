@@ -18,7 +18,16 @@ pub struct Input<K> {
     /// Comes back with the judgements.
     pub key: K,
     /// A trace's text, or why there is none.
-    pub text: Result<Vec<u8>, String>,
+    pub text: Result<Vec<u8>, NoText>,
+}
+
+/// Why a place in the input has no trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoText {
+    #[error("longer than {} MB", MAX_TRACE_BYTES >> 20)]
+    TooLong,
+    #[error("there is no trace")]
+    Missing,
 }
 
 /// Where a trace stands in its input.
@@ -107,8 +116,7 @@ impl<R: Read> Lines<R> {
             let key = Position { unit: Unit::Line, number: self.number };
             if text.len() > MAX_TRACE_BYTES && text.last() != Some(&b'\n') {
                 self.reader.skip_until(b'\n')?;
-                let why = format!("longer than {} MB", MAX_TRACE_BYTES >> 20);
-                return Ok(Some(Input { key, text: Err(why) }));
+                return Ok(Some(Input { key, text: Err(NoText::TooLong) }));
             }
             if self.number == 1 && text.starts_with(b"\xEF\xBB\xBF") {
                 text.drain(..3);
@@ -125,7 +133,7 @@ impl<R: Read> Lines<R> {
 mod tests {
     use super::*;
 
-    fn all(text: &[u8]) -> Vec<(u64, Result<String, String>)> {
+    fn all(text: &[u8]) -> Vec<(u64, Result<String, NoText>)> {
         let inputs = read_lines(io::Cursor::new(text.to_vec())).flat_map(|batch| batch.expect("readable"));
         inputs.map(|one| (one.key.number, one.text.map(|text| String::from_utf8_lossy(&text).into_owned()))).collect()
     }
@@ -141,7 +149,8 @@ mod tests {
     fn a_line_without_end_is_named_and_the_next_is_read() {
         let mut text = vec![b'x'; MAX_TRACE_BYTES + 10];
         text.extend(b"\n{}\n");
-        assert_eq!(all(&text), [(1, Err("longer than 32 MB".to_owned())), (2, Ok("{}".to_owned()))]);
+        assert_eq!(all(&text), [(1, Err(NoText::TooLong)), (2, Ok("{}".to_owned()))]);
+        assert_eq!(NoText::TooLong.to_string(), "longer than 32 MB");
     }
 
     #[test]

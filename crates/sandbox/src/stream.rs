@@ -251,7 +251,7 @@ fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
     let Input { key, text } = input;
     let mut judged =
         Judged { key, trace_id: None, trace_hash: String::new(), is_unreadable: false, judgements: Vec::new() };
-    let read = text.and_then(|text| {
+    let read = text.map_err(|error| error.to_string()).and_then(|text| {
         judged.trace_hash = short_hash(&text);
         transcode(&text).map_err(|error| error.to_string())
     });
@@ -316,11 +316,6 @@ impl<K, E> JudgementStream<K, E> {
                 Err(_) => {}
             }
         }
-    }
-
-    /// Whether nothing more is judged yet, so that a consumer shows what it held back.
-    pub fn is_idle(&self) -> bool {
-        self.messages.is_empty() && self.outbox.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Returns what is judged and whose turn it is, without waiting.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement, Limits};
+use tracing::{trace, trace_span};
 
 use crate::Isolation;
 use crate::engine::Sandbox;
@@ -42,6 +43,17 @@ impl Worker {
 
     /// Judges a trace, which comes in Python's marshal format.
     pub(crate) fn judge(&mut self, function: &Arc<Function>, trace: &[u8]) -> Judgement {
+        let _span = trace_span!("judge", eval = %function.name).entered();
+        let judgement = self.judge_with_reuse(function, trace);
+        let elapsed_ms = judgement.elapsed.as_millis();
+        match &judgement.conclusion {
+            Conclusion::Verdict { passed, .. } => trace!(passed, elapsed_ms, "judged"),
+            Conclusion::Error(error) => trace!(error = error.kind.name(), elapsed_ms, "not judged"),
+        }
+        judgement
+    }
+
+    fn judge_with_reuse(&mut self, function: &Arc<Function>, trace: &[u8]) -> Judgement {
         let (judgement, python) = match self.python_for(function) {
             Python::Refused(error) => (errored(error.clone()), Python::Refused(error)),
             Python::New(instance) => return self.run(function, instance, trace),
@@ -53,7 +65,7 @@ impl Worker {
                     }
                     drop(instance);
                     // In a new one, for this one's seat is empty.
-                    return self.judge(function, trace);
+                    return self.judge_with_reuse(function, trace);
                 }
                 let judgement = ran.judgement;
                 match self.after(function, instance, ran.left) {

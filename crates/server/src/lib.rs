@@ -9,4 +9,4 @@ mod sink;
 
 pub use otlp::{Limits, otlp_router};
 pub use serve::{Ending, serve};
-pub use sink::{RefusedRequest, RefusedTrace, TraceSink};
+pub use sink::TraceSink;

@@ -11,11 +11,14 @@ use std::error::Error;
 use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
-use karat_core::feedback::{Feedback, Rating};
-use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{
-    ContradictionFilter, Expected, NewTrace, NewVersion, StoredExecution, TraceFilter, TraceHead,
-};
+use karat_core::document::TraceDocument;
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_core::stored::{Expected, NewTrace, TraceFilter, TraceHead};
+use karat_evals::contradiction::ContradictionFilter;
+use karat_evals::feedback::Feedback;
+use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
+use karat_evals::version::{NewVersion, StoredExecution};
 use karat_store::{Location, Store};
 use serde_json::{Value, json};
 
@@ -88,7 +91,7 @@ fn trace(number: usize) -> NewTrace {
         json!({ "trace_id": id, "started_at": began.to_string(), "steps": [step(1), step(2), step(3), step(4)] });
     let document_text = document.to_string();
     NewTrace {
-        head: TraceHead::of(&id, &document, &document_text),
+        head: TraceHead::of(&id, &TraceDocument::read(document_text.as_str()).expect("a trace")),
         source: "otlp".to_owned(),
         raw: format!("{{\"resourceSpans\":{document_text}}}").into_bytes(),
         document: document_text,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use karat_core::port::{ComparisonStore, StoreError, Stored};
-use karat_core::stored::{
-    AgreementCounts, AgreementDay, Contradiction, ContradictionFilter, Resolution, ResolutionKind, VerdictPair,
-};
+use karat_core::port::{StoreError, Stored};
+use karat_evals::agreement::{AgreementCounts, AgreementDay, VerdictPair};
+use karat_evals::contradiction::{Contradiction, ContradictionFilter, Resolution, ResolutionKind};
+use karat_evals::port::ComparisonStore;
 
 use crate::Store;
 use crate::database::{Database, Transaction};

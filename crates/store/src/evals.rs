@@ -1,9 +1,9 @@
 //! Evals and their versions.
 
-use karat_core::port::{EvalStore, StoreError, Stored};
-use karat_core::stored::{
-    AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, StoredTrace, TraceFilter, VersionCounts,
-};
+use karat_core::port::{StoreError, Stored};
+use karat_core::stored::{StoredTrace, TraceFilter};
+use karat_evals::port::EvalStore;
+use karat_evals::version::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, VersionCounts};
 
 use crate::Store;
 use crate::database::Database;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::judgement::ErrorKind;
 use karat_core::port::StoreError;
-use karat_core::stored::{StoredExecution, StoredTrace, TraceFilter};
+use karat_core::stored::{StoredTrace, TraceFilter};
+use karat_evals::version::StoredExecution;
 
 use crate::database::{Database, Transaction};
 use crate::failure::error;

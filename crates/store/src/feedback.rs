@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use karat_core::feedback::{Feedback, Rating, consensus};
-use karat_core::port::{FeedbackStore, StoreError, Stored};
-use karat_core::stored::{RatingPattern, ReviewCandidate, TraceFilter};
+use karat_core::port::{StoreError, Stored};
+use karat_core::rating::Rating;
+use karat_core::stored::TraceFilter;
+use karat_evals::agreement::RatingPattern;
+use karat_evals::feedback::{Feedback, consensus};
+use karat_evals::port::FeedbackStore;
+use karat_evals::review::ReviewCandidate;
 use karat_json::hash::long_hash;
 
 use crate::Store;

@@ -9,22 +9,26 @@ pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
 
 impl Packer {
     pub(crate) fn new() -> Result<Self, StoreError> {
-        zstd::bulk::Compressor::new(LEVEL).map(Self).map_err(|error| broken("compressed", &error))
+        zstd::bulk::Compressor::new(LEVEL).map(Self).map_err(|error| not_packed(&error))
     }
 
     pub(crate) fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.0.compress(bytes).map_err(|error| broken("compressed", &error))
+        self.0.compress(bytes).map_err(|error| not_packed(&error))
     }
 }
 
-pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<u8>, StoreError> {
-    zstd::stream::decode_all(packed).map_err(|error| broken("read", &error))
+pub(crate) fn unpack(trace_id: &str, packed: &[u8]) -> Result<Vec<u8>, StoreError> {
+    zstd::stream::decode_all(packed).map_err(|error| unreadable(trace_id, &error))
 }
 
-pub(crate) fn unpack_text(packed: &[u8]) -> Result<String, StoreError> {
-    String::from_utf8(unpack(packed)?).map_err(|error| broken("read", &error))
+pub(crate) fn unpack_text(trace_id: &str, packed: &[u8]) -> Result<String, StoreError> {
+    String::from_utf8(unpack(trace_id, packed)?).map_err(|error| unreadable(trace_id, &error))
 }
 
-fn broken(done: &str, error: &dyn std::error::Error) -> StoreError {
-    StoreError { message: format!("a trace's payload cannot be {done}: {error}"), hint: None }
+fn unreadable(trace_id: &str, error: &dyn std::error::Error) -> StoreError {
+    StoreError { message: format!("cannot read the payload of the trace '{trace_id}': {error}"), hint: None }
+}
+
+fn not_packed(error: &std::io::Error) -> StoreError {
+    StoreError { message: format!("cannot compress a trace's payload: {error}"), hint: None }
 }

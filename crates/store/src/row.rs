@@ -1,8 +1,8 @@
 //! Rows of either database.
 
 use jiff::Timestamp;
-use karat_core::feedback::Rating;
 use karat_core::port::StoreError;
+use karat_core::rating::Rating;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Column as _, Row as _, TypeInfo as _};

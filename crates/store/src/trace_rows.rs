@@ -31,12 +31,10 @@ pub(crate) fn push_page(statement: &mut Statement, after: Option<&str>, limit: u
 }
 
 pub(crate) fn read_stored(row: &mut Row) -> Result<StoredTrace, StoreError> {
-    Ok(StoredTrace {
-        head: read_head(row)?,
-        source: row.text()?,
-        imported_at: row.time()?,
-        document: unpack_text(&row.bytes()?)?,
-    })
+    let head = read_head(row)?;
+    let (source, imported_at) = (row.text()?, row.time()?);
+    let text = unpack_text(&head.trace_id, &row.bytes()?)?;
+    Ok(StoredTrace { head, source, text, imported_at })
 }
 
 pub(crate) fn read_head(row: &mut Row) -> Result<TraceHead, StoreError> {

@@ -54,7 +54,7 @@ impl TraceStore for Store {
         Box::pin(async move {
             let statement = Statement::new("select coalesce(raw, document) from trace_payloads where trace_id = ?");
             let row = self.database.row(statement.bind(id)).await?;
-            row.map(|mut row| unpack(&row.bytes()?)).transpose()
+            row.map(|mut row| unpack(id, &row.bytes()?)).transpose()
         })
     }
 

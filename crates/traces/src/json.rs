@@ -42,14 +42,25 @@ pub(crate) fn parsed(text: &str) -> Option<Value> {
 /// How much of a text that is no JSON is shown.
 const LONGEST_WORD: usize = 20;
 
-/// Says for a person why a text is no JSON. Where in it, the error itself tells.
-pub(crate) fn why_no_json(text: &[u8], error: &serde_json::Error) -> String {
+/// Why a text is no JSON, for a person. Where in it, the error itself tells.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotJson {
+    #[error("empty, and not JSON")]
+    Empty,
+    #[error("not JSON: it begins with '{0}'")]
+    BeginsWith(String),
+    #[error("not JSON: {0}")]
+    Invalid(String),
+}
+
+/// Returns why a text is no JSON.
+pub(crate) fn why_no_json(text: &[u8], error: &serde_json::Error) -> NotJson {
     let text = text.trim_ascii();
     if text.is_empty() {
-        return "empty, and not JSON".to_owned();
+        return NotJson::Empty;
     }
     if error.is_eof() {
-        return "not JSON: it ends too early".to_owned();
+        return NotJson::Invalid("it ends too early".to_owned());
     }
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or(&said);
@@ -59,7 +70,7 @@ pub(crate) fn why_no_json(text: &[u8], error: &serde_json::Error) -> String {
             let word = text.split_ascii_whitespace().next().unwrap_or_default();
             let shown: String = word.chars().take(LONGEST_WORD).collect();
             let more = if shown.len() < word.len() { "…" } else { "" };
-            return format!("not JSON: it begins with '{shown}{more}'");
+            return NotJson::BeginsWith(format!("{shown}{more}"));
         }
         "expected value" | "expected ident" => "a value is missing or misspelt",
         "key must be a string" => "a name is not in double quotes",
@@ -73,15 +84,15 @@ pub(crate) fn why_no_json(text: &[u8], error: &serde_json::Error) -> String {
         "invalid escape" => "a backslash stands before something that needs none",
         other => other,
     };
-    format!("not JSON: {why}")
+    NotJson::Invalid(why.to_owned())
 }
 
 /// Says the same with the place: for a text that nothing else is known of.
 pub(crate) fn why_and_where_no_json(text: &[u8], error: &serde_json::Error) -> String {
     let why = why_no_json(text, error);
     // The parser has looked one character further where a word is not what it began as.
-    if error.column() == 0 || error.line() == 1 && !error.is_eof() && why.contains("it begins with") {
-        return why;
+    if error.column() == 0 || error.line() == 1 && matches!(why, NotJson::BeginsWith(_)) {
+        return why.to_string();
     }
     format!("{why} (line {}, column {})", error.line(), error.column())
 }

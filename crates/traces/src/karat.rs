@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use karat_core::document::TraceDocument;
 use serde_json::Value;
 
 use crate::identity::checked_id;
@@ -10,53 +11,21 @@ use crate::piece::Imported;
 
 /// Checks a document, which stays byte for byte where it is on one line.
 pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
-    let Some(object) = value.as_object() else {
-        return Err("a trace is an object".to_owned());
-    };
-    let id = match object.get("trace_id") {
+    TraceDocument::check(value).map_err(|error| error.to_string())?;
+    let trace_id = match value.get("trace_id") {
         None | Some(Value::Null) => return Err("there is no 'trace_id'".to_owned()),
         Some(Value::String(id)) => checked_id(id)?,
         Some(_) => return Err("'trace_id' is not a text".to_owned()),
     };
-    match object.get("steps") {
-        None => return Err("there are no 'steps'".to_owned()),
-        Some(Value::Array(steps)) => {
-            for (index, step) in steps.iter().enumerate() {
-                check_step(step).map_err(|why| format!("steps[{index}]{why}"))?;
-            }
-        }
-        Some(_) => return Err("'steps' is not a list".to_owned()),
+    // Eval functions rely on it.
+    let is_valid = |step: &Value| step.get("error").is_none_or(|error| error.is_null() || error.is_string());
+    let mut steps = value.get("steps").and_then(Value::as_array).into_iter().flatten();
+    if let Some(at) = steps.position(|step| !is_valid(step)) {
+        return Err(format!("steps[{at}].error is neither a text nor null"));
     }
     let document = std::str::from_utf8(text).map_err(|_| "not UTF-8".to_owned())?;
     let document = one_line(document.trim()).into_owned();
-    Ok(Imported { kind: Kind::Karat, trace_id: id, document, raw: text.to_vec(), feedback: Vec::new() })
-}
-
-/// Checks what eval functions lean on.
-fn check_step(step: &Value) -> Result<(), String> {
-    let Some(step) = step.as_object() else {
-        return Err(" is not an object".to_owned());
-    };
-    match step.get("tool_calls") {
-        None | Some(Value::Null) => {}
-        Some(Value::Array(calls)) => {
-            for (index, call) in calls.iter().enumerate() {
-                let Some(call) = call.as_object() else {
-                    return Err(format!(".tool_calls[{index}] is not an object"));
-                };
-                match call.get("name") {
-                    Some(Value::String(_)) => {}
-                    None | Some(Value::Null) => return Err(format!(".tool_calls[{index}] has no 'name'")),
-                    Some(_) => return Err(format!(".tool_calls[{index}].name is not a text")),
-                }
-            }
-        }
-        Some(_) => return Err(".tool_calls is not a list".to_owned()),
-    }
-    match step.get("error") {
-        None | Some(Value::Null | Value::String(_)) => Ok(()),
-        Some(_) => Err(".error is neither a text nor null".to_owned()),
-    }
+    Ok(Imported { kind: Kind::Karat, trace_id, document, raw: text.to_vec(), feedback: Vec::new() })
 }
 
 /// Takes the line breaks out of a document that is laid out over several lines; numbers keep their form.
@@ -108,14 +77,14 @@ mod tests {
     }
 
     #[rstest]
-    #[case("[]", "a trace is an object")]
+    #[case("[]", "the trace is not an object")]
     #[case("{\"steps\": []}", "there is no 'trace_id'")]
     #[case("{\"trace_id\": null, \"steps\": []}", "there is no 'trace_id'")]
     #[case("{\"trace_id\": 7, \"steps\": []}", "'trace_id' is not a text")]
     #[case("{\"trace_id\": \" \", \"steps\": []}", "the trace's id is empty")]
     #[case("{\"trace_id\": \"a\\u0000\", \"steps\": []}", "the trace's id has control characters")]
-    #[case("{\"trace_id\": \"a\"}", "there are no 'steps'")]
-    #[case("{\"trace_id\": \"a\", \"steps\": {}}", "'steps' is not a list")]
+    #[case("{\"trace_id\": \"a\"}", "the trace has no list 'steps'")]
+    #[case("{\"trace_id\": \"a\", \"steps\": {}}", "the trace has no list 'steps'")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{}, 3]}", "steps[1] is not an object")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": {}}]}", "steps[0].tool_calls is not a list")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": [1]}]}", "steps[0].tool_calls[0] is not an object")]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use karat_core::document::TraceDocument;
-use karat_core::feedback::Rating;
+use karat_core::document::TraceContent;
+use karat_core::rating::Rating;
 use serde_json::{Map, Value};
 
 use crate::assemble::assemble;
@@ -206,7 +206,7 @@ fn add_usage(attributes: &mut Map<String, Value>, observation: &Map<String, Valu
 }
 
 /// Adds what is said of the trace as a whole.
-fn describe(document: &mut TraceDocument, trace: &Map<String, Value>) {
+fn describe(document: &mut TraceContent, trace: &Map<String, Value>) {
     let text = |name: &str| first_text(trace, &[name]).map(str::to_owned);
     document.name = text("name").or(document.name.take());
     document.session_id = text("sessionId").or(document.session_id.take());

@@ -1,6 +1,6 @@
 //! Logs of conversations with a model's API: lists of messages, requests, and requests with their responses.
 
-use karat_core::document::{Step, StepUsage, TraceDocument};
+use karat_core::document::{Step, StepUsage, TraceContent};
 use serde_json::{Map, Value, json};
 
 use crate::conversation::Conversation;
@@ -71,7 +71,7 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
         Some(Response::Object(response)) => response,
         _ => &nothing,
     };
-    let mut document = TraceDocument { steps: std::mem::take(&mut taken.steps), ..TraceDocument::default() };
+    let mut document = TraceContent { steps: std::mem::take(&mut taken.steps), ..TraceContent::default() };
     let model = [responded, request, entry].iter().find_map(|part| first_text(part, &["model"]));
     document.model = model.map(str::to_owned);
     document.usage = responded.get("usage").or_else(|| entry.get("usage")).and_then(Value::as_object).and_then(usage);
@@ -182,7 +182,7 @@ fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
 }
 
 /// Adds what the log says around the messages.
-fn describe(document: &mut TraceDocument, entry: &Map<String, Value>, request: &Map<String, Value>) {
+fn describe(document: &mut TraceContent, entry: &Map<String, Value>, request: &Map<String, Value>) {
     document.name = first_text(entry, &["name"]).map(str::to_owned);
     document.session_id = first_text(entry, &SESSIONS).or_else(|| first_text(request, &SESSIONS)).map(str::to_owned);
     let user = first_text(entry, &["user_id", "userId", "user"]).or_else(|| first_text(request, &["user"]));

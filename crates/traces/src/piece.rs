@@ -1,7 +1,7 @@
 //! What comes out of a source.
 
 use jiff::Timestamp;
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 
 use crate::kind::Kind;
 use crate::parts::TraceParts;

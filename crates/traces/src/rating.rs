@@ -1,6 +1,6 @@
 //! What scores and labels of other programs mean.
 
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 
 /// Words that are good, and words that are bad, in lower case.
 const GOOD: [&str; 14] = [

@@ -316,6 +316,6 @@ fn no_json(text: &[u8], error: &serde_json::Error, place: Place) -> String {
     let why = why_no_json(text, error);
     match place {
         Place::Line(first) if error.line() > 1 => format!("{why} (line {})", first + error.line() as u64 - 1),
-        Place::Line(_) | Place::Item(_) | Place::LineItem(..) => why,
+        Place::Line(_) | Place::Item(_) | Place::LineItem(..) => why.to_string(),
     }
 }

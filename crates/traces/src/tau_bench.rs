@@ -1,7 +1,7 @@
 //! τ-bench's trajectories: a conversation with a simulated user, and the reward that it earned.
 
-use karat_core::document::TraceDocument;
-use karat_core::feedback::Rating;
+use karat_core::document::TraceContent;
+use karat_core::rating::Rating;
 use karat_json::canonical::sorted;
 use karat_json::hash::short_hash;
 use serde_json::{Map, Value};
@@ -49,13 +49,13 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
         metadata.insert("unanswered".to_owned(), serde_json::to_value(&taken.unanswered).unwrap_or_default());
     }
     let user = task.and_then(|task| task.get("user_id")).and_then(Value::as_str);
-    let document = TraceDocument {
+    let document = TraceContent {
         trace_id: trace_id.clone(),
         steps: taken.steps,
         name: Some(format!("task {}, trial {}", part("task_id"), part("trial"))),
         user_id: user.map(str::to_owned),
         metadata,
-        ..TraceDocument::default()
+        ..TraceContent::default()
     };
     Ok(Imported {
         kind: Kind::TauBench,

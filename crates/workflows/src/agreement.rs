@@ -1,10 +1,10 @@
 //! How far verdicts agree with what people say: for evals as they are, and between two versions of one.
 
-use karat_core::agreement::{
+use karat_evals::agreement::{
     AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement, VersionComparison,
 };
-use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore};
-use karat_core::stored::{EvalSummary, EvalVersion};
+use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
+use karat_evals::version::{EvalSummary, EvalVersion};
 use karat_store::Store;
 
 use crate::context::Context;

@@ -30,6 +30,7 @@ use std::time::Duration;
 use karat_core::port::StoreError;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, Sleep, sleep_until};
+use tracing::{Instrument as _, debug, debug_span};
 
 /// How many items one batch has at most.
 pub const MAX_BATCH_ROWS: usize = 500;
@@ -51,10 +52,10 @@ pub struct BatchWriter<'w, T, R = (), E = StoreError> {
     write: Arc<Write<'w, T, R, E>>,
     max_rows: usize,
     max_delay: Duration,
-    max_bytes: usize,
-    size: fn(&T) -> usize,
+    max_weight: usize,
+    weight: fn(&T) -> usize,
     waiting: Vec<T>,
-    waiting_bytes: usize,
+    waiting_weight: usize,
     /// When the first of the waiting items has waited long enough.
     due: Instant,
     timer: Option<Pin<Box<Sleep>>>,
@@ -95,10 +96,10 @@ where
             write: Arc::new(move |batch| Box::pin(write(batch))),
             max_rows: MAX_BATCH_ROWS,
             max_delay: MAX_BATCH_DELAY,
-            max_bytes: usize::MAX,
-            size: |_| 0,
+            max_weight: usize::MAX,
+            weight: |_| 0,
             waiting: Vec::new(),
-            waiting_bytes: 0,
+            waiting_weight: 0,
             due: Instant::now(),
             timer: None,
             running: None,
@@ -115,10 +116,10 @@ where
         Self { max_delay, ..self }
     }
 
-    /// Also limits how much memory the waiting items take.
+    /// Also limits the sum of the items' weights in one batch, such as their bytes.
     #[must_use]
-    pub fn max_bytes(self, max_bytes: usize, size: fn(&T) -> usize) -> Self {
-        Self { max_bytes, size, ..self }
+    pub fn max_weight(self, max_weight: usize, weight: fn(&T) -> usize) -> Self {
+        Self { max_weight, weight, ..self }
     }
 
     /// Takes an item. Does not write; [`Self::next`], [`Self::poll`] and [`Self::flush`] do.
@@ -126,13 +127,13 @@ where
         if self.waiting.is_empty() {
             self.due = Instant::now() + self.max_delay;
         }
-        self.waiting_bytes += (self.size)(&item);
+        self.waiting_weight += (self.weight)(&item);
         self.waiting.push(item);
     }
 
     /// Whether a whole batch waits: push more only after [`Self::next`], else memory grows as long as the store is slow.
     pub fn is_full(&self) -> bool {
-        self.waiting.len() >= self.max_rows || self.waiting_bytes >= self.max_bytes
+        self.waiting.len() >= self.max_rows || self.waiting_weight >= self.max_weight
     }
 
     /// Waits for the next batch that is full or due to be written. Never returns while there is none, and can be dropped at
@@ -227,23 +228,27 @@ where
         let rest = self.waiting.split_off(self.waiting.len().min(self.max_rows));
         let batch = std::mem::replace(&mut self.waiting, rest);
         // What is left has waited already.
-        self.waiting_bytes = self.waiting.iter().map(self.size).sum();
+        self.waiting_weight = self.waiting.iter().map(self.weight).sum();
         let write = Arc::clone(&self.write);
-        self.running = Some(Box::pin(write_batch(write, batch)));
-    }
-}
-
-async fn write_batch<T: Clone, R, E: Clone>(write: Arc<Write<'_, T, R, E>>, batch: Vec<T>) -> Written<T, R, E> {
-    let batch = Arc::new(batch);
-    let result = write(Arc::clone(&batch)).await;
-    let batch = Arc::unwrap_or_clone(batch);
-    match result {
-        Ok(result) => Written { committed: batch, results: vec![result], failed: Vec::new() },
-        Err(error) if batch.len() == 1 => {
-            let failed = batch.into_iter().map(|item| (item, error.clone())).collect();
-            Written { committed: Vec::new(), results: Vec::new(), failed }
-        }
-        Err(_) => write_each(&*write, batch).await,
+        let span = debug_span!("batch", rows = batch.len());
+        let writing = async move {
+            let start = Instant::now();
+            let batch = Arc::new(batch);
+            let result = write(Arc::clone(&batch)).await;
+            let batch = Arc::unwrap_or_clone(batch);
+            let written = match result {
+                Ok(result) => Written { committed: batch, results: vec![result], failed: Vec::new() },
+                Err(error) if batch.len() == 1 => {
+                    let failed = batch.into_iter().map(|item| (item, error.clone())).collect();
+                    Written { committed: Vec::new(), results: Vec::new(), failed }
+                }
+                Err(_) => write_each(&*write, batch).await,
+            };
+            let (committed, failed) = (written.committed.len(), written.failed.len());
+            debug!(committed, failed, elapsed_ms = start.elapsed().as_millis(), "batch written");
+            written
+        };
+        self.running = Some(Box::pin(writing.instrument(span)));
     }
 }
 
@@ -334,9 +339,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn limits_a_batch_by_bytes() {
+    async fn limits_a_batch_by_weight() {
         let (numbers, started) = (Numbers::default(), Instant::now());
-        let mut writer = numbers.writer().max_bytes(10, |number| *number as usize);
+        let mut writer = numbers.writer().max_weight(10, |number| *number as usize);
         writer.push(4);
         assert!(!writer.is_full());
         writer.push(6);

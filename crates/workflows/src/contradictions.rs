@@ -1,8 +1,8 @@
 //! Verdicts that people disagree with: list them, and record how one was settled.
 
-use karat_core::agreement::{ContradictionList, ResolvedContradiction};
-use karat_core::port::ComparisonStore;
-use karat_core::stored::{Contradiction, ContradictionFilter, Resolution, ResolutionKind};
+use karat_evals::agreement::{ContradictionList, ResolvedContradiction};
+use karat_evals::contradiction::{Contradiction, ContradictionFilter, Resolution, ResolutionKind};
+use karat_evals::port::ComparisonStore;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -1,5 +1,6 @@
 //! Why a workflow could not do its work.
 
+use karat_core::document::UnreadableTrace;
 use karat_core::port::StoreError;
 use karat_json::InvalidFile;
 use karat_sandbox::SandboxError;
@@ -110,6 +111,12 @@ impl From<karat_project::Error> for Error {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         Self { hints: error.hint.into_iter().map(Hint::from).collect(), ..Self::unavailable(error.message) }
+    }
+}
+
+impl From<UnreadableTrace> for Error {
+    fn from(error: UnreadableTrace) -> Self {
+        Self::unavailable(error.to_string()).hint(Hint::ShowRawTrace { trace: error.trace_id })
     }
 }
 

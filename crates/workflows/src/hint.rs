@@ -20,6 +20,10 @@ pub enum Hint {
     },
     /// Fix the file of an eval, and add it as a new version.
     FixEval,
+    /// Judge the stored traces with an eval.
+    JudgeStored {
+        eval: String,
+    },
     /// List traces by the same filter.
     FilterTraces,
     /// Judge Arrow data as a filter.
@@ -39,6 +43,10 @@ pub enum Hint {
     WriteToolLock,
     /// List the traces of the store.
     ListTraces,
+    /// Print what the source of a trace sent.
+    ShowRawTrace {
+        trace: String,
+    },
     /// Put traces into the store.
     ImportTraces,
     /// Run without a store.
@@ -47,6 +55,15 @@ pub enum Hint {
     ImportOrReceiveTraces,
     /// List who said what of which trace.
     ListFeedback,
+    /// List the ratings, and change one.
+    ChangeFeedback,
+    /// Rate traces.
+    RateTraces,
+    /// Rewrite the newest version of an eval; the candidate for an older one is in this file.
+    RefineNewest {
+        eval: String,
+        file: String,
+    },
     /// Import the valid rows only.
     SkipInvalidRows,
     /// Create the store by using it, or name another.
@@ -65,6 +82,37 @@ pub enum Hint {
     NameToolUnderTest {
         tool: Option<String>,
         trace: String,
+    },
+    /// List the tools of the registry.
+    ListTools,
+    /// Read what the drafts of a tool look like.
+    ForgeBrief {
+        tool: String,
+    },
+    /// Begin to draft for a tool.
+    StartForge {
+        tool: Option<String>,
+    },
+    /// Resume the session of a tool.
+    ResumeForge {
+        tool: String,
+    },
+    /// Resume the session that is kept in a file.
+    ResumeKeptForge {
+        tool: String,
+        file: String,
+    },
+    /// Resume the session of a tool, or forget it.
+    ResumeOrRestartForge {
+        tool: String,
+    },
+    /// Forget the session of a tool.
+    RestartForge {
+        tool: String,
+    },
+    /// Forget the session of a tool, and take drafts from a file.
+    RestartForgeWithDrafts {
+        tool: String,
     },
 }
 

@@ -1,7 +1,7 @@
 //! Which eval of the store a person means.
 
-use karat_core::port::EvalStore;
-use karat_core::stored::{EvalSummary, EvalVersion};
+use karat_evals::port::EvalStore;
+use karat_evals::version::{EvalSummary, EvalVersion};
 use karat_json::nearest;
 
 use crate::error::Error;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use karat_core::judgement::{EvalTestReport, FunctionCase, TestedCase, TestedFunction};
+use karat_evals::function_test::{EvalTestReport, FunctionCase, TestedCase, TestedFunction};
 use karat_json::{Finding, InvalidFile};
 use karat_sandbox::{Input, Sandbox};
 

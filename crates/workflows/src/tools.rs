@@ -7,7 +7,6 @@ use karat_core::case::SuiteFile;
 use karat_core::registry::{GapKind, Registry, Tool};
 use karat_json::nearest;
 use karat_project::{EvalPath, discover, lock_path, parse_suite_file, read_bytes, read_lock, replace_file};
-pub use karat_registry::{ScriptLanguage, export_script};
 use karat_tools::lock::{LockDiff, StaleFile, ToolsDiff, ToolsLock, effects};
 use karat_tools::tool_list::ToolList;
 

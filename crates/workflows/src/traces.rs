@@ -1,8 +1,9 @@
 //! The traces of the store: list them, and show one with what evals and people say of it.
 
-use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{ShownTrace, TraceFilter, TraceList};
-use serde_json::value::RawValue;
+use karat_core::port::TraceStore;
+use karat_core::stored::TraceFilter;
+use karat_evals::port::{EvalStore, FeedbackStore};
+use karat_evals::shown::{ShownTrace, TraceList};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -57,15 +58,13 @@ pub async fn show(trace: &str, context: &Context<'_>) -> Result<ShownTrace, Erro
     context
         .read_store(async |store| {
             let id = resolve_trace_id(store, trace).await?;
-            let gone = || Error::conflict(format!("the trace '{id}' is not in the store any more"));
+            let gone = || gone(&id);
             let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
             let listed = store.list_traces(&filter).await?.into_iter().next().ok_or_else(gone)?;
             let stored = store.trace(&id).await?.ok_or_else(gone)?;
-            let document = RawValue::from_string(stored.document)
-                .map_err(|error| Error::unavailable(format!("the document of the trace '{id}' is no JSON: {error}")))?;
             Ok(ShownTrace {
                 listed,
-                document,
+                document: stored.document()?,
                 executions: store.executions_of_trace(&id).await?,
                 feedback: store.feedback_of(&id).await?,
             })
@@ -78,7 +77,11 @@ pub async fn raw(trace: &str, context: &Context<'_>) -> Result<Vec<u8>, Error> {
     context
         .read_store(async |store| {
             let id = resolve_trace_id(store, trace).await?;
-            Ok(store.raw(&id).await?.unwrap_or_default())
+            store.raw(&id).await?.ok_or_else(|| gone(&id))
         })
         .await
+}
+
+fn gone(id: &str) -> Error {
+    Error::conflict(format!("the trace '{id}' is not in the store any more"))
 }

@@ -9,7 +9,7 @@ use karat_core::trace::Usage;
 use karat_http::header::CONTENT_TYPE;
 use karat_http::{
     Client, ClientError, ClientOptions, RetryClass, RetryPolicy, Throttle, Url, client, error_chain, has_credentials,
-    header_map, parse_url, read_body, redact_url,
+    header_map, parse_url, read_body, redact_url, send,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -145,8 +145,7 @@ impl ModelClient {
         let wait = Wait::begin(waiting);
         let reservation = budget.reserve_tokens(&self.experience, price.as_ref(), bytes).await;
         drop(wait);
-        let ending = |message: String| AgentError { ends_run: true, ..AgentError::new(message, Duration::ZERO) };
-        let reservation = reservation.map_err(|used_up| ending(used_up.message))?;
+        let reservation = reservation.map_err(|used_up| AgentError::budget(used_up.message))?;
         let called =
             retry(RetryPolicy::new(*max_retries), throttle, waiting, || self.attempt(&body, &reservation)).await;
         let (turn, latency) = called.map_err(|error| AgentError::new(error.message, error.elapsed))?;
@@ -161,7 +160,7 @@ impl ModelClient {
             }
             _ if budget.is_limited() => {
                 let message = "the reply does not say how many tokens it used, so 'maxCostUsd' cannot be kept";
-                return Err(ending(message.to_owned()));
+                return Err(AgentError::budget(message));
             }
             _ => reservation.refused(),
         }
@@ -173,7 +172,7 @@ impl ModelClient {
         let start = Instant::now();
         reservation.sent();
         let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-        let sent = request.body(body.to_vec()).send().await;
+        let sent = send(request.body(body.to_vec())).await;
         let response = sent.map_err(|error| {
             reservation.refused();
             AttemptError::unreachable(format!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use karat_core::chat::ChatReply;
-use karat_core::port::{AgentError, UnusableReply};
+use karat_core::port::{AgentError, AgentErrorCause, UnusableReply};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use serde::de::DeserializeOwned;
@@ -148,14 +148,18 @@ const NANOS_PER_MILLI: f64 = 1e6;
 
 impl WrittenError {
     pub(super) fn of(error: &AgentError) -> Self {
-        // What ends a run is not recorded.
-        let AgentError { message, elapsed, ends_run: _, timed_out, unusable } = error.clone();
+        let AgentError { message, elapsed, cause } = error.clone();
         #[expect(clippy::cast_precision_loss, reason = "exact for some fifty days, as the way back is")]
         let elapsed_ms = elapsed.as_nanos() as f64 / NANOS_PER_MILLI;
-        let unusable = unusable.map(|reply| {
-            let UnusableReply { text, usage } = *reply;
-            WrittenUnusable { text: text.into(), usage }
-        });
+        let (timed_out, unusable) = match cause {
+            AgentErrorCause::Timeout => (true, None),
+            AgentErrorCause::Unusable(reply) => {
+                let UnusableReply { text, usage } = *reply;
+                (false, Some(WrittenUnusable { text: text.into(), usage }))
+            }
+            // What ends a run is not recorded.
+            AgentErrorCause::NoAnswer | AgentErrorCause::Budget => (false, None),
+        };
         Self { message: message.into(), elapsed_ms, timed_out, unusable }
     }
 
@@ -167,16 +171,21 @@ impl WrittenError {
             reason = "what is out of range is cut to it"
         )]
         let nanos = (elapsed_ms * NANOS_PER_MILLI).round() as u64;
-        let unusable =
-            unusable.map(|WrittenUnusable { text, usage }| Box::new(UnusableReply { text: text.into(), usage }));
-        AgentError { timed_out, unusable, ..AgentError::new(message, Duration::from_nanos(nanos)) }
+        let cause = match unusable {
+            _ if timed_out => AgentErrorCause::Timeout,
+            Some(WrittenUnusable { text, usage }) => {
+                AgentErrorCause::Unusable(Box::new(UnusableReply { text: text.into(), usage }))
+            }
+            None => AgentErrorCause::NoAnswer,
+        };
+        AgentError { cause, ..AgentError::new(message, Duration::from_nanos(nanos)) }
     }
 }
 
 /// Takes out of an error what must not be on disk, or cannot be.
 pub(super) fn clean_error(error: &mut AgentError, redactor: &Redactor) {
     redactor.string(&mut error.message);
-    if let Some(reply) = &mut error.unusable {
+    if let AgentErrorCause::Unusable(reply) = &mut error.cause {
         redactor.string(&mut reply.text);
         reply.usage.iter_mut().for_each(clean_usage);
     }

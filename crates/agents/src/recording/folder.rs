@@ -175,7 +175,7 @@ impl RecordingFolder {
     /// Without a point at which it could be let go: what is there is whole.
     fn record<A: Answer>(&self, key: &Key, outcome: &Result<A, AgentError>) {
         // A budget that is used up says nothing about the question: what was answered earlier still stands.
-        if outcome.as_ref().is_err_and(|error| error.ends_run) {
+        if outcome.as_ref().is_err_and(AgentError::ends_run) {
             return;
         }
         increment(&self.asked);

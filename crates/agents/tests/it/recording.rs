@@ -10,7 +10,7 @@ use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode
 use karat_core::assertion::Mode;
 use karat_core::case::{Case, Expectation};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{Agent, AgentError, Ask, Pending, UnusableReply, Unwatched, Waiting};
+use karat_core::port::{Agent, AgentError, AgentErrorCause, Ask, Pending, UnusableReply, Unwatched, Waiting};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;
@@ -364,7 +364,7 @@ async fn an_interruption_leaves_what_is_there() {
 #[tokio::test]
 async fn what_ends_a_run_is_not_recorded(#[case] mode: RecordingMode) {
     let folder = TempDir::new().unwrap();
-    let used_up = AgentError { ends_run: true, ..AgentError::new("the budget is used up", Duration::ZERO) };
+    let used_up = AgentError::budget("the budget is used up");
     let inner = Fake::new(json!({}), [Err(used_up.clone()), Ok(trace("good")), Err(used_up.clone())]);
     let recorded = open(folder.path(), mode);
     assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Err(used_up.clone()));
@@ -424,7 +424,7 @@ async fn a_miss_says_what_changed() {
     let empty = strict();
     let missed = ask(&nobody(model_parts()), &empty, &case("What's the weather?"), 0).await.unwrap_err();
     insta::assert_snapshot!(missed.message, @"no recording of this answer: nothing in recordings is like it");
-    assert_eq!((missed.elapsed, missed.ends_run), (Duration::ZERO, false));
+    assert_eq!((missed.elapsed, missed.cause), (Duration::ZERO, AgentErrorCause::NoAnswer));
     assert_eq!(empty.tally(), tally(0, 0, 0, 1));
 
     let inner = Fake::new(model_parts(), [Ok(trace("cloudy"))]);
@@ -783,11 +783,14 @@ fn any_trace() -> impl Strategy<Value = Trace> {
 }
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {
-    let unusable = maybe((text(), maybe(usage())).prop_map(|(text, usage)| Box::new(UnusableReply { text, usage })));
-    let error = (text(), 0..1_u64 << 51, any::<bool>(), unusable);
-    let error = error.prop_map(|(message, nanos, timed_out, unusable)| AgentError {
-        timed_out,
-        unusable,
+    let unusable = (text(), maybe(usage())).prop_map(|(text, usage)| Box::new(UnusableReply { text, usage }));
+    let cause = prop_oneof![
+        Just(AgentErrorCause::NoAnswer),
+        Just(AgentErrorCause::Timeout),
+        unusable.prop_map(AgentErrorCause::Unusable),
+    ];
+    let error = (text(), 0..1_u64 << 51, cause).prop_map(|(message, nanos, cause)| AgentError {
+        cause,
         ..AgentError::new(message, Duration::from_nanos(nanos))
     });
     prop_oneof![4 => any_trace().prop_map(Ok), 1 => error.prop_map(Err)]

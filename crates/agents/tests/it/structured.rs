@@ -57,7 +57,7 @@ async fn a_model_that_says_something_else_can_be_asked_again(
     #[values(Api::Openai, Api::Anthropic)] api: Api,
 ) {
     let error = complete(entry, api).await.unwrap_err();
-    let reply = error.unusable.expect("the model spoke");
+    let reply = error.unusable_reply().expect("the model spoke").clone();
     assert_eq!(reply.text, said);
     let usage = reply.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens), (Some(7), Some(3)), "that costs too");
@@ -75,5 +75,5 @@ async fn a_model_that_is_not_reached_says_nothing(
     #[values(Api::Openai, Api::Anthropic)] api: Api,
 ) {
     let error = complete(entry, api).await.unwrap_err();
-    assert_eq!(error.unusable, None, "{error}");
+    assert_eq!(error.unusable_reply(), None, "{error}");
 }

@@ -1,7 +1,7 @@
 //! What can be said to `karat contradictions`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use karat_core::stored::ResolutionKind;
+use karat_evals::contradiction::ResolutionKind;
 
 use super::{AuthorArgs, OutputFormat, StoreArgs};
 

@@ -16,7 +16,7 @@ pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
 pub(crate) use self::functions::{EvalNewArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat};
-pub(crate) use self::refine::{EvalRefineArgs, HOLD_OUT};
+pub(crate) use self::refine::EvalRefineArgs;
 pub(crate) use self::run::EvalRunArgs;
 pub(crate) use self::stored::{EvalAddArgs, EvalHistoryArgs, EvalListArgs, EvalShowArgs};
 

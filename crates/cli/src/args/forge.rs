@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use karat_workflows::forge::{DrafterKind, Tiers};
 
 use super::trace_filter::RatingName;
 use super::{ApproverArgs, ConfigArgs, OutputFormat};
@@ -78,13 +79,13 @@ pub(crate) enum ForgeTier {
     Both,
 }
 
-impl ForgeTier {
-    pub(crate) fn has_golden(self) -> bool {
-        self != ForgeTier::Labeled
-    }
-
-    pub(crate) fn has_labeled(self) -> bool {
-        self != ForgeTier::Golden
+impl From<ForgeTier> for Tiers {
+    fn from(tier: ForgeTier) -> Self {
+        match tier {
+            ForgeTier::Golden => Tiers::Golden,
+            ForgeTier::Labeled => Tiers::Labeled,
+            ForgeTier::Both => Tiers::Both,
+        }
     }
 }
 
@@ -96,4 +97,14 @@ pub(crate) enum DrafterName {
     Model,
     /// Real messages, from traces: of files, or of the store
     Traces,
+}
+
+impl From<DrafterName> for DrafterKind {
+    fn from(name: DrafterName) -> Self {
+        match name {
+            DrafterName::Template => DrafterKind::Template,
+            DrafterName::Model => DrafterKind::Model,
+            DrafterName::Traces => DrafterKind::Traces,
+        }
+    }
 }

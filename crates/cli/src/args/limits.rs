@@ -1,7 +1,8 @@
 //! Limits of eval functions, from flags.
 
 use karat_core::judgement::{Limits, LowerLimits, TooLarge};
-use karat_workflows::context::sandbox::{Isolation, SandboxOptions};
+use karat_sandbox::Isolation;
+use karat_workflows::context::sandbox::SandboxOptions;
 
 use super::{IsolationName, LimitArgs};
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use karat_workflows::tools::ScriptLanguage;
+use karat_registry::ScriptLanguage;
 
 use super::{ConfigArgs, OutputFormat};
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_workflows::trace_filter::TraceFilterRequest;
 

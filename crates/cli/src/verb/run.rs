@@ -156,7 +156,7 @@ fn repository_folder(environment: &Environment) -> String {
 }
 
 fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
-    let stdout = || Box::new(BufWriter::new(io::stdout())) as Box<dyn Write>;
+    let stdout = || Box::new(BufWriter::new(io::stdout())) as Box<dyn Write + Send>;
     match format {
         RunFormat::Json => Box::new(JsonReporter::new(stdout())),
         RunFormat::Jsonl => Box::new(JsonLinesReporter::new(stdout())),

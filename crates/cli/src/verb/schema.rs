@@ -1,18 +1,19 @@
 //! `karat schema`: the formats that people and programs write, as JSON Schemas.
 
-use karat_agents::{ChatScript, Script};
-use karat_core::agreement::{AgreementReport, ContradictionList, Refinement, ResolvedContradiction, VersionComparison};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::exit::ExitStatus;
-use karat_core::feedback::Feedback;
-use karat_core::judgement::{EvalRun, EvalTestReport, Execution, FunctionCaseSchema};
 use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
-use karat_core::stored::{
-    EvalHistory, EvalList, EvalShown, EvalsAdded, ImportReport, ReceiveEvent, ShownTrace, StoredEvalRun, TraceList,
+use karat_core::stored::{ImportReport, ReceiveEvent};
+use karat_evals::agreement::{
+    AgreementReport, ContradictionList, Refinement, ResolvedContradiction, VersionComparison,
 };
-use karat_forge::BriefDocument;
+use karat_evals::execution::{EvalRun, Execution};
+use karat_evals::feedback::Feedback;
+use karat_evals::function_test::{EvalTestReport, FunctionCaseSchema};
+use karat_evals::report::{EvalHistory, EvalList, EvalShown, EvalsAdded, StoredEvalRun};
+use karat_evals::shown::{ShownTrace, TraceList};
 use karat_tools::coverage::Coverage;
 use karat_tools::lock::{ToolsDiff, ToolsLock};
 use karat_tools::overlap::OverlapMapSchema;
@@ -23,14 +24,15 @@ use crate::args::{SchemaArgs, SchemaName};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::verb::check::RuleList;
-use crate::verb::forge::ForgeReport;
 use crate::verb::overlap::SuggestionReport;
 use karat_workflows::check::CheckReport;
 use karat_workflows::check_functions::EvalCheckReport;
 use karat_workflows::doctor::DoctorReport;
 use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
+use karat_workflows::forge::ForgeReport;
 use karat_workflows::overlaps::OverlapList;
 use karat_workflows::regress::RegressReport;
+use karat_workflows::schema::{agent_script, forge_brief, model_script};
 use karat_workflows::settings::Config;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -42,8 +44,8 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::RubricResult => schema_for!(RubricResult),
         SchemaName::Coverage => schema_for!(Coverage),
         SchemaName::Check => schema_for!(CheckReport),
-        SchemaName::Script => schema_for!(Script),
-        SchemaName::JudgeScript => schema_for!(ChatScript),
+        SchemaName::Script => agent_script(),
+        SchemaName::JudgeScript => model_script(),
         SchemaName::Tools => schema_for!(ToolList),
         SchemaName::ToolsLock => schema_for!(ToolsLock),
         SchemaName::ToolsDiff => schema_for!(ToolsDiff),
@@ -69,7 +71,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Contradictions => schema_for!(ContradictionList),
         SchemaName::ContradictionsResolve => schema_for!(ResolvedContradiction),
         SchemaName::Forge => schema_for!(ForgeReport),
-        SchemaName::ForgeBrief => schema_for!(BriefDocument),
+        SchemaName::ForgeBrief => forge_brief(),
         SchemaName::CheckRules => schema_for!(RuleList),
         SchemaName::Feedback => schema_for!(Feedback),
         SchemaName::FeedbackAdd => schema_for!(FeedbackChange),

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use karat_core::exit::ExitStatus;
 use karat_core::registry::{Gap, GapKind};
+use karat_registry::export_script;
 use karat_report::{changes_text, counted, tool_list_text, tools_diff_text};
 use karat_tools::lock::LockDiff;
-use karat_workflows::tools::{DiffRequest, LockOutcome, LockRequest, Locked, diff, export_script, list, lock};
+use karat_workflows::tools::{DiffRequest, LockOutcome, LockRequest, Locked, diff, list, lock};
 use karat_workflows::{Error, ErrorKind};
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! `karat eval agreement` and `karat eval compare`, over verdicts and ratings in the store.
 
 use insta::assert_snapshot;
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_testkit::project::{Output, TempProject};
 use rstest::rstest;
 use serde_json::Value;

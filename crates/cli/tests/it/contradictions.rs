@@ -1,7 +1,7 @@
 //! `karat contradictions` and their resolutions.
 
 use insta::assert_snapshot;
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::Value;

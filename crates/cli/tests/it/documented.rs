@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};

@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use karat_core::port::{EvalStore, TraceStore};
-use karat_core::stored::{Expected, NewTrace, StoredExecution, TraceHead};
+use karat_core::port::TraceStore;
+use karat_core::stored::NewTrace;
+use karat_evals::port::EvalStore;
+use karat_evals::version::StoredExecution;
 use karat_store::{Location, Store};
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
+use crate::stored;
 use crate::support::{prepared, project};
 
 const HELLO: &str = "def eval_hello(trace):\n    said = trace['steps'][-1]['output']['response']\n    return 'hello' in said, f'said {said!r}'\n";
@@ -18,14 +21,7 @@ const SHORT: &str = "def eval_short(trace):\n    said = trace['steps'][-1]['outp
 pub(crate) fn new_trace(id: &str, response: &str) -> NewTrace {
     let step = json!({"input": {"message": "q"}, "output": {"response": response}, "tool_calls": [], "error": null});
     let document = json!({"trace_id": id, "started_at": "2026-11-16T12:00:00Z", "steps": [step]});
-    let text = document.to_string();
-    NewTrace {
-        head: TraceHead::of(id, &document, &text),
-        source: "karat".to_owned(),
-        raw: text.clone().into_bytes(),
-        document: text,
-        expected: Expected::Anything,
-    }
+    stored::new_trace(id, "karat", &document.to_string())
 }
 
 /// Works with the store at a place, as another program would.
@@ -356,11 +352,7 @@ fn what_cannot_be_meant_is_refused() {
 #[test]
 fn a_trace_that_is_none_is_an_error_without_its_number() {
     let project = filled();
-    let text = "[\"no object\"]".to_owned();
-    let head = TraceHead::of("bb", &json!(["no object"]), &text);
-    let raw = text.clone().into_bytes();
-    let trace = NewTrace { head, source: "karat".to_owned(), document: text, raw, expected: Expected::Anything };
-    put(&project, &[trace]);
+    put(&project, &[stored::new_trace("bb", "karat", "[\"no object\"]")]);
     assert_eq!(project.run(["eval", "run", "hello", "--stored"]).code, Some(3));
     let kept = executions(&store_of(&project), "eval_hello", 1);
     let error = kept.iter().find(|row| row.trace_id == "bb").and_then(|row| row.error.clone()).unwrap();

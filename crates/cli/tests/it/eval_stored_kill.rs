@@ -4,8 +4,10 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use karat_core::port::{EvalStore, TraceStore};
-use karat_core::stored::{NewTrace, NewVersion, StoredExecution};
+use karat_core::port::TraceStore;
+use karat_core::stored::NewTrace;
+use karat_evals::port::EvalStore;
+use karat_evals::version::{NewVersion, StoredExecution};
 use karat_json::hash::short_hash;
 use karat_store::Location;
 use karat_testkit::project::TempProject;

@@ -1,28 +1,20 @@
 //! Cases made of stored traces: `karat regress add --from-trace`, and `karat forge --drafter traces`.
 
 use jiff::Timestamp;
-use karat_core::feedback::Rating;
 use karat_core::port::TraceStore;
-use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_core::rating::Rating;
 use karat_testkit::project::{Output, TempProject};
 use serde_json::{Value, json};
 
 use crate::eval_stored::{store_of, with_store};
 use crate::forge::forge_project;
-use crate::stored::ProjectStore;
+use crate::stored::{ProjectStore, new_trace};
 use crate::support::project;
 
 const FILE: &str = "evals/get-weather.regression.json";
 
 fn put(project: &TempProject, source: &str, document: &Value) {
-    let (id, text) = (document["trace_id"].as_str().unwrap(), document.to_string());
-    let trace = NewTrace {
-        head: TraceHead::of(id, document, &text),
-        source: source.to_owned(),
-        raw: text.clone().into_bytes(),
-        document: text,
-        expected: Expected::Anything,
-    };
+    let trace = new_trace(document["trace_id"].as_str().unwrap(), source, &document.to_string());
     with_store(&store_of(project), async |store| store.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap());
 }
 

@@ -45,6 +45,7 @@ mod init;
 mod interrupt;
 #[cfg(unix)]
 mod live;
+mod logging;
 mod matrix;
 mod model;
 mod overlap;

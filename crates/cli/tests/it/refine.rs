@@ -1,6 +1,6 @@
 //! `karat eval refine` with a model behind a real HTTP server, and a person at a real terminal.
 
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_forge::refine::is_held_out;
 use karat_testkit::project::{Output, TempProject};
 use karat_testkit::server::ScriptedServer;
@@ -54,7 +54,7 @@ fn refine(project: &TempProject, more: &[&str]) -> Output {
 
 /// Returns the versions of the eval: their code, and why there are.
 fn versions(project: &TempProject) -> Vec<(String, Option<String>)> {
-    use karat_core::port::EvalStore as _;
+    use karat_evals::port::EvalStore as _;
     let all = with_store(&store_of(project), async |store| store.versions("eval_tone").await.unwrap());
     all.into_iter().map(|version| (version.code, version.note)).collect()
 }

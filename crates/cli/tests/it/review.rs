@@ -116,6 +116,15 @@ fn what_is_stored_counts() {
 }
 
 #[test]
+fn an_unreadable_document_is_an_error() {
+    let ada = ada_with(&[]);
+    ProjectStore::open(&ada).text("t-broken", "{\"trace_id\": \"t-broken\", \"steps\": [");
+    let shown = Reviewer::at(&ada, &[]).leaves_with(3);
+    assert!(shown.contains("cannot read the document of the trace 't-broken': not JSON: "), "{shown}");
+    assert!(!shown.contains("no steps"), "{shown}");
+}
+
+#[test]
 fn every_key_does_what_it_says() {
     let ada = ada_with(&["t1", "t2", "t3", "t4"]);
     let mut person = Reviewer::at(&ada, &[]);

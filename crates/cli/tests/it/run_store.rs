@@ -25,7 +25,7 @@ fn traces(location: &Location) -> Vec<TraceListed> {
 
 fn document(location: &Location, id: &str) -> Value {
     let trace = with_store(location, async |store| store.trace(id).await.unwrap().unwrap());
-    serde_json::from_str(&trace.document).unwrap()
+    serde_json::from_str(&trace.text).unwrap()
 }
 
 fn weather() -> TempProject {
@@ -116,7 +116,7 @@ fn secrets_reach_no_trace() {
     assert_eq!(output.code, Some(0), "{}", output.both());
     let store = store_of(&project);
     let listed = traces(&store);
-    let text = with_store(&store, async |store| store.trace(&listed[0].head.trace_id).await.unwrap().unwrap().document);
+    let text = with_store(&store, async |store| store.trace(&listed[0].head.trace_id).await.unwrap().unwrap().text);
     assert!(text.contains("ok, it is") && !text.contains(secret), "{text}");
     let bytes = std::fs::read(project.path().join(".karat/karat.db")).unwrap();
     assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()));

@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use karat_core::port::{FeedbackStore, TraceStore};
+use karat_core::port::TraceStore;
 use karat_core::stored::TraceFilter;
+use karat_evals::port::FeedbackStore;
 use karat_store::{Location, Store};
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ impl StoreProject {
                 rows.push(json!({
                     "head": trace.head,
                     "source": trace.source,
-                    "document": trace.document,
+                    "document": trace.text,
                     "raw": String::from_utf8_lossy(&raw),
                     "feedback": feedback,
                 }));

@@ -1,10 +1,14 @@
 //! Projects whose store holds something, put there as the program would.
 
 use jiff::Timestamp;
-use karat_core::feedback::{Feedback, Rating};
+use karat_core::document::TraceDocument;
 use karat_core::judgement::ErrorKind;
-use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{AddedVersion, Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_evals::feedback::Feedback;
+use karat_evals::port::{EvalStore, FeedbackStore};
+use karat_evals::version::{AddedVersion, NewVersion, StoredExecution};
 use karat_store::{Location, Store};
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
@@ -39,15 +43,12 @@ impl ProjectStore {
     /// Puts in a trace.
     pub(crate) fn document(&self, document: &Value) {
         let id = document["trace_id"].as_str().expect("an id");
-        let text = document.to_string();
-        let trace = NewTrace {
-            head: TraceHead::of(id, document, &text),
-            source: "karat".to_owned(),
-            raw: text.clone().into_bytes(),
-            document: text,
-            expected: Expected::Anything,
-        };
-        self.runtime.block_on(self.store.put_traces(&[trace], at(0))).unwrap();
+        self.text(id, &document.to_string());
+    }
+
+    /// Puts in a trace with any text as its document.
+    pub(crate) fn text(&self, id: &str, text: &str) {
+        self.runtime.block_on(self.store.put_traces(&[new_trace(id, "karat", text)], at(0))).unwrap();
     }
 
     /// Adds a version of an eval, and returns its number.
@@ -100,6 +101,16 @@ impl ProjectStore {
         };
         self.runtime.block_on(self.store.add_feedback(&[feedback])).unwrap();
     }
+}
+
+/// Makes a trace with any text as its document.
+pub(crate) fn new_trace(id: &str, source: &str, text: &str) -> NewTrace {
+    let head = match TraceDocument::read(text) {
+        Ok(document) => TraceHead::of(id, &document),
+        Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
+    };
+    let (raw, expected) = (text.as_bytes().to_vec(), Expected::Anything);
+    NewTrace { head, source: source.to_owned(), document: text.to_owned(), raw, expected }
 }
 
 /// Returns a moment some seconds after a fixed one.

@@ -136,6 +136,25 @@ fn a_person_is_told_where_to_send_and_what_came() {
 }
 
 #[test]
+fn requests_are_logged_when_asked_for() {
+    let receiver = Receiver::start(&project(), &["-v"]);
+    assert_eq!(
+        post(&receiver.address, "/v1/traces", &spans(&[span(&trace_id(1), "0000000000000001", "Hi.")])),
+        Some(200)
+    );
+    assert_eq!(post(&receiver.address, "/v1/nothing", "{}"), Some(404));
+    let output = receiver.stop();
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    for request in [
+        "/v1/traces}: karat_server::otlp::router: answered status=200",
+        "/v1/nothing}: karat_server::otlp::router: answered status=404",
+    ] {
+        let logged = format!("request{{method=POST path={request}");
+        assert!(output.stderr.contains(&logged), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn what_is_copied_is_not_broken_and_what_is_left_out_is_said() {
     let project = project().env("COLUMNS", "45");
     let receiver = Receiver::start(&project, &[]);

@@ -1,7 +1,6 @@
 //! What happens in a run, one after the other: the only thing that reporters see.
 
 mod reporter;
-mod status;
 
 pub use self::reporter::{ReportError, Reporter};
 use std::sync::Arc;

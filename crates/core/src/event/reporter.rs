@@ -3,7 +3,7 @@
 use super::RunEvent;
 
 /// Turns events into bytes somewhere.
-pub trait Reporter {
+pub trait Reporter: Send {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError>;
 
     /// Shows what was held back; called when no further event is at hand.

@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 use crate::assertion::Mode;
 use crate::case::Case;
 use crate::judgement::Judgement;
+use crate::outcome::Cause;
 use crate::trace::{Trace, Usage};
 
-pub use self::store::{ComparisonStore, EvalStore, FeedbackStore, RunStore, StoreError, Stored, TraceStore};
+pub use self::store::{RunStore, StoreError, Stored, TraceStore};
 
 /// A future that can move between threads.
 pub type Pending<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
@@ -96,12 +97,20 @@ pub struct AgentError {
     pub message: String,
     /// How long the try took.
     pub elapsed: Duration,
-    /// No other case would fare better, so none is to begin.
-    pub ends_run: bool,
-    /// Nobody waited any longer: that is a verdict, unlike other errors.
-    pub timed_out: bool,
-    /// What a model said that cannot be used: it was reached, so that asking it again may help.
-    pub unusable: Option<Box<UnusableReply>>,
+    pub cause: AgentErrorCause,
+}
+
+/// What an error means for the case, for the run, and for whoever might ask again.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentErrorCause {
+    /// The agent was not reached, failed, panicked, or gave an answer that cannot be read.
+    NoAnswer,
+    /// Nobody waited any longer: that is a verdict, unlike the other causes.
+    Timeout,
+    /// A model was reached and said something that cannot be used: asking it again may help.
+    Unusable(Box<UnusableReply>),
+    /// The budget cannot be kept: no other case would fare better, so none is to begin.
+    Budget,
 }
 
 /// What a model said in place of an answer of the asked shape.
@@ -114,16 +123,34 @@ pub struct UnusableReply {
 
 impl AgentError {
     pub fn new(message: impl Into<String>, elapsed: Duration) -> Self {
-        Self { message: message.into(), elapsed, ends_run: false, timed_out: false, unusable: None }
+        Self { message: message.into(), elapsed, cause: AgentErrorCause::NoAnswer }
     }
 
     /// Tells of a model that spoke, but gave no answer of the asked shape.
     pub fn unusable(message: impl Into<String>, elapsed: Duration, reply: UnusableReply) -> Self {
-        Self { unusable: Some(Box::new(reply)), ..Self::new(message, elapsed) }
+        Self { cause: AgentErrorCause::Unusable(Box::new(reply)), ..Self::new(message, elapsed) }
     }
 
     pub fn timeout(elapsed: Duration) -> Self {
-        Self { timed_out: true, ..Self::new("timeout", elapsed) }
+        Self { cause: AgentErrorCause::Timeout, ..Self::new(Cause::TIMEOUT_TEXT, elapsed) }
+    }
+
+    /// Tells of a budget that is used up or cannot be kept.
+    pub fn budget(message: impl Into<String>) -> Self {
+        Self { cause: AgentErrorCause::Budget, ..Self::new(message, Duration::ZERO) }
+    }
+
+    /// Returns what a model said that cannot be used, if that is the cause.
+    pub fn unusable_reply(&self) -> Option<&UnusableReply> {
+        match &self.cause {
+            AgentErrorCause::Unusable(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
+    /// Returns whether no further case is to begin.
+    pub fn ends_run(&self) -> bool {
+        self.cause == AgentErrorCause::Budget
     }
 }
 

@@ -16,7 +16,7 @@ use crate::trials::{TrialCounts, TrialSummary, Trials};
 pub use self::trials::combine;
 pub use crate::details::CaseDetails;
 pub use crate::judgement::EvalResult;
-pub use crate::outcome::Outcome;
+pub use crate::outcome::{Cause, Outcome};
 
 /// The result of one eval file in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -79,6 +79,9 @@ pub struct CaseResult {
     pub assertions_skipped: usize,
     /// No assertion ran, so the case shows nothing.
     pub vacuous: bool,
+    /// Why the case did not pass; in memory only.
+    #[serde(skip)]
+    pub cause: Option<Cause>,
     /// The first failure, or why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -116,8 +119,9 @@ impl CaseResult {
                 failures.next();
                 Some((error, place))
             }
-            // It repeats the first failure, but a timeout or another runner's result has no list.
-            (Some(error), _) => (!self.failures.iter().any(|one| one.message == error)).then_some((error, None)),
+            // It repeats the first failure.
+            (Some(_), _) if self.cause == Some(Cause::Assertion) => None,
+            (Some(error), _) => Some((error, None)),
         };
         told.into_iter().chain(failures).collect()
     }

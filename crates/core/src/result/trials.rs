@@ -41,6 +41,7 @@ impl From<CaseResult> for Trial {
             assertions_run: one.assertions_run,
             assertions_skipped: one.assertions_skipped,
             vacuous: one.vacuous,
+            cause: one.cause,
             error: one.error,
             failures: one.failures,
             details: one.details,
@@ -57,8 +58,7 @@ mod tests {
 
     use super::*;
     use crate::assertion::Failure;
-    use crate::result::CaseDetails;
-    use crate::result::Summary;
+    use crate::result::{CaseDetails, Cause, EarlierCase, Summary};
     use crate::trace::Usage;
     use crate::trials::{TrialSummary, pass_at};
 
@@ -74,8 +74,14 @@ mod tests {
             pointer: "/expect/responseContains/0".to_owned(),
         };
         let failures = if letter == 'f' { vec![failure] } else { Vec::new() };
+        let cause = match letter {
+            'p' | 'v' => None,
+            'f' => Some(Cause::Assertion),
+            't' => Some(Cause::Timeout),
+            _ => Some(Cause::Agent),
+        };
         let error = match letter {
-            't' => Some("timeout".to_owned()),
+            't' => Some(Cause::TIMEOUT_TEXT.to_owned()),
             'e' => Some("HTTP 500".to_owned()),
             _ => failures.first().map(|failure| failure.message.clone()),
         };
@@ -89,6 +95,7 @@ mod tests {
             assertions_run: 2,
             assertions_skipped: 1,
             vacuous: letter == 'v',
+            cause,
             error,
             failures,
             details: CaseDetails { response: letter.to_string(), usage, ..CaseDetails::default() },
@@ -101,19 +108,26 @@ mod tests {
     }
 
     #[rstest]
-    #[case("ppp", Outcome::Passed, None, "p")]
-    #[case("pfpft", Outcome::Failed, Some("3 of 5 trials failed: responseContains: expected 'a'"), "f")]
-    #[case("ptf", Outcome::Failed, Some("2 of 3 trials failed: timeout"), "t")]
-    #[case("pep", Outcome::Errored, Some("1 of 3 trials errored: HTTP 500"), "e")]
-    #[case("pfe", Outcome::Errored, Some("1 of 3 trials errored, 1 failed: HTTP 500"), "e")]
+    #[case("ppp", Outcome::Passed, None, None, "p")]
+    #[case(
+        "pfpft",
+        Outcome::Failed,
+        Some(Cause::Assertion),
+        Some("3 of 5 trials failed: responseContains: expected 'a'"),
+        "f"
+    )]
+    #[case("ptf", Outcome::Failed, Some(Cause::Timeout), Some("2 of 3 trials failed: timeout"), "t")]
+    #[case("pep", Outcome::Errored, Some(Cause::Agent), Some("1 of 3 trials errored: HTTP 500"), "e")]
+    #[case("pfe", Outcome::Errored, Some(Cause::Agent), Some("1 of 3 trials errored, 1 failed: HTTP 500"), "e")]
     fn the_worst_outcome_is_told(
         #[case] letters: &str,
         #[case] outcome: Outcome,
+        #[case] cause: Option<Cause>,
         #[case] error: Option<&str>,
         #[case] told: &str,
     ) {
         let result = combined(letters);
-        assert_eq!((result.outcome, result.error.as_deref()), (outcome, error));
+        assert_eq!((result.outcome, result.cause, result.error.as_deref()), (outcome, cause, error));
         assert_eq!(result.passed, outcome == Outcome::Passed);
         assert_eq!(result.details.response, told);
         assert_eq!(result.duration_ms, 10 * letters.len() as u64);
@@ -147,6 +161,21 @@ mod tests {
         let cut_short = combine(vec![one('f')], 5).expect("a try");
         assert_eq!(cut_short.error.as_deref(), Some("1 of 1 trials failed: responseContains: expected 'a'"));
         assert_eq!(cut_short.trials.map(|trials| trials.planned), Some(5));
+    }
+
+    #[rstest]
+    #[case('p', None)]
+    #[case('f', Some(Cause::Assertion))]
+    #[case('t', Some(Cause::Timeout))]
+    // The text does not say what errored.
+    #[case('e', None)]
+    fn a_cause_that_is_written_is_read_back(#[case] letter: char, #[case] cause: Option<Cause>) {
+        let result = one(letter);
+        let written = serde_json::to_value(&result).expect("JSON");
+        assert_eq!(written.get("cause"), None, "the format has no such key");
+        let read: EarlierCase = serde_json::from_value(written).expect("a case");
+        assert_eq!(Cause::read(read.outcome, read.error.as_deref()), cause);
+        assert_eq!(result.cause.map_or(Outcome::Passed, Cause::outcome), read.outcome);
     }
 
     #[test]

@@ -80,12 +80,23 @@ pub struct Score {
     pub reason: String,
 }
 
+/// Why a judge's answer is not a score.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScoreError {
+    #[error("expected an object with 'score' and 'reason', found {0}")]
+    NotAnObject(&'static str),
+    #[error("the score {score} is out of range: at most {max}")]
+    OutOfRange { score: u64, max: u64 },
+    #[error("{}", .0.join(", "))]
+    Members(Vec<String>),
+}
+
 /// Reads a judge's answer; one that is not of the asked shape is no score, and is never made to fit.
-pub fn read_score(value: &Value, dimension: &Dimension) -> Result<Score, String> {
+pub fn read_score(value: &Value, dimension: &Dimension) -> Result<Score, ScoreError> {
     let root = Path::Root;
     let mut problems = Problems::default();
     if !value.is_object() {
-        return Err(format!("expected an object with 'score' and 'reason', found {}", type_name(value)));
+        return Err(ScoreError::NotAnObject(type_name(value)));
     }
     let read = ObjectReader::open(value, &root, &mut problems).and_then(|mut object| {
         let score = object.required("score", &root, &mut problems, read_count);
@@ -95,12 +106,12 @@ pub fn read_score(value: &Value, dimension: &Dimension) -> Result<Score, String>
     });
     match read.filter(|_| problems.is_empty()) {
         Some(Score { score, .. }) if score > dimension.max_score => {
-            Err(format!("the score {score} is out of range: at most {}", dimension.max_score))
+            Err(ScoreError::OutOfRange { score, max: dimension.max_score })
         }
         Some(score) => Ok(score),
         None => {
-            let messages: Vec<String> = problems.into_list().into_iter().map(|problem| problem.message).collect();
-            Err(messages.join(", "))
+            let messages = problems.into_list().into_iter().map(|problem| problem.message);
+            Err(ScoreError::Members(messages.collect()))
         }
     }
 }
@@ -197,7 +208,8 @@ mod tests {
     #[case(json!({ "score": "2", "why": "" }), "'score' must be a whole number from 0, found a string, 'reason' is missing, unknown key 'why'")]
     #[case(json!("2"), "expected an object with 'score' and 'reason', found a string")]
     fn an_answer_of_another_shape_is_no_score(#[case] value: Value, #[case] message: &str) {
-        assert_eq!(read_score(&value, &case().rubric[0]), Err(message.to_owned()));
+        let error = read_score(&value, &case().rubric[0]).expect_err("not a score");
+        assert_eq!(error.to_string(), message);
     }
 
     #[rstest]

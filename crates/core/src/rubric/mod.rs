@@ -3,7 +3,7 @@
 mod judging;
 mod result;
 
-pub use judging::{Score, evidence, judge_prompt, read_score};
+pub use judging::{Score, ScoreError, evidence, judge_prompt, read_score};
 pub use result::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricTotals, RubricVerdict, total_usage,

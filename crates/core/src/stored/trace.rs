@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::feedback::Rating;
+use crate::document::{CallView, StepView, TraceDocument, UnreadableTrace};
+use crate::rating::Rating;
 use karat_json::hash::short_hash;
 
 /// How long a preview is, in characters.
@@ -84,7 +85,8 @@ pub enum Put {
 pub struct StoredTrace {
     pub head: TraceHead,
     pub source: String,
-    pub document: String,
+    /// The document's JSON text; [`StoredTrace::document`] reads it.
+    pub text: String,
     pub imported_at: Timestamp,
 }
 
@@ -129,63 +131,54 @@ pub struct TraceFilter {
     pub limit: Option<u64>,
 }
 
+impl StoredTrace {
+    /// Reads the document. Eval functions need the text alone.
+    pub fn document(&self) -> Result<TraceDocument, UnreadableTrace> {
+        let unreadable = |source| UnreadableTrace { trace_id: self.head.trace_id.clone(), source };
+        TraceDocument::read(self.text.as_str()).map_err(unreadable)
+    }
+}
+
 impl TraceHead {
-    /// Reads what is known of a document, and nothing that it does not say: whatever is of another shape is passed over.
-    /// `text` is the document's own text.
-    pub fn of(trace_id: &str, document: &Value, text: &str) -> Self {
-        let string = |key: &str| document.get(key).and_then(Value::as_str).map(str::to_owned);
-        // No agent ran before 1970: such a time is a clock that nobody set, or no time at all.
-        let is_likely = |time: &Timestamp| *time >= Timestamp::UNIX_EPOCH;
-        let time = |key: &str| document.get(key).and_then(Value::as_str)?.parse::<Timestamp>().ok().filter(is_likely);
-        let steps = document.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let calls = || steps.iter().flat_map(|step| list(step, "tool_calls"));
-        let tools: BTreeSet<&str> = calls().filter_map(|call| call.get("name")?.as_str()).collect();
-        let failed = |value: &&Value| value.get("error").is_some_and(says_something);
-        let (started_at, ended_at) = (time("started_at"), time("ended_at"));
-        let duration = started_at.zip(ended_at).map(|(start, end)| end.duration_since(start).as_millis());
-        let usage = |key: &str| document.get("usage").and_then(|usage| usage.get(key));
-        let step_model = || steps.iter().rev().find_map(|step| step.get("model")?.as_str().map(str::to_owned));
-        let whole = u64::from(document.get("error").is_some_and(says_something));
+    /// Takes what a document says of the trace, and nothing that it does not say.
+    pub fn of(trace_id: &str, document: &TraceDocument) -> Self {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let tools: BTreeSet<&str> = document.calls().filter_map(CallView::name).collect();
+        let step_errors = document.steps().filter_map(StepView::error).count();
+        let errors = step_errors + document.calls().filter_map(CallView::error).count();
+        let started_at = document.started_at();
+        let times = started_at.zip(document.ended_at());
+        let duration = times.map(|(start, end)| end.duration_since(start).as_millis());
+        let usage = document.usage();
         Self {
             trace_id: trace_id.to_owned(),
-            name: string("name"),
-            session_id: string("session_id"),
-            model: string("model").or_else(step_model),
+            name: owned(document.name()),
+            session_id: owned(document.session_id().and_then(Value::as_str)),
+            model: owned(document.model()),
             started_at,
             duration_ms: duration.and_then(|duration| u64::try_from(duration).ok()),
-            steps: steps.len() as u64,
-            tool_calls: calls().count() as u64,
-            errors: (steps.iter().filter(failed).count() + calls().filter(failed).count()) as u64 + whole,
+            steps: document.steps().len() as u64,
+            tool_calls: document.calls().count() as u64,
+            errors: errors as u64 + u64::from(document.error().is_some()),
             tools: tools.into_iter().map(str::to_owned).collect(),
-            input_tokens: usage("input_tokens").and_then(Value::as_u64),
-            output_tokens: usage("output_tokens").and_then(Value::as_u64),
-            cost_usd: usage("cost_usd").and_then(Value::as_f64),
-            input_preview: steps.iter().find_map(|step| said(step.get("input")?, "message")).unwrap_or_default(),
-            output_preview: steps
-                .iter()
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cost_usd: usage.cost_usd,
+            input_preview: document.steps().find_map(|step| preview(step.message()?)).unwrap_or_default(),
+            output_preview: document
+                .steps()
                 .rev()
-                .find_map(|step| said(step.get("output")?, "response"))
+                .find_map(|step| preview(step.response()?.as_str()?))
                 .unwrap_or_default(),
-            hash: short_hash(text.as_bytes()),
+            hash: short_hash(document.text().as_bytes()),
         }
     }
 }
 
-fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
-}
-
-/// Tells whether an error is there: null, false and an empty text say that there is none.
-fn says_something(error: &Value) -> bool {
-    !matches!(error, Value::Null | Value::Bool(false)) && error.as_str() != Some("")
-}
-
-/// Returns the beginning of what is said under the key, or of the value where it is a text itself.
-fn said(value: &Value, key: &str) -> Option<String> {
-    let text = value.get(key).unwrap_or(value).as_str().filter(|text| !text.trim().is_empty())?;
-    let words = text.split_whitespace();
+/// Returns the beginning of a text on one line, unless it is blank.
+fn preview(text: &str) -> Option<String> {
     let mut preview = String::new();
-    for word in words {
+    for word in text.split_whitespace() {
         if !preview.is_empty() {
             preview.push(' ');
         }
@@ -194,7 +187,7 @@ fn said(value: &Value, key: &str) -> Option<String> {
             break;
         }
     }
-    Some(preview.chars().take(PREVIEW).collect())
+    (!preview.is_empty()).then(|| preview.chars().take(PREVIEW).collect())
 }
 
 #[cfg(test)]
@@ -202,6 +195,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn head_of(document: &Value) -> TraceHead {
+        TraceHead::of("t", &TraceDocument::read(document.to_string()).expect("a trace"))
+    }
 
     #[test]
     fn a_head_is_read_from_the_document() {
@@ -218,7 +215,7 @@ mod tests {
                 { "output": { "response": "" } }
             ]
         });
-        let head = TraceHead::of("t", &document, "text");
+        let head = head_of(&document);
         assert_eq!((head.steps, head.tool_calls, head.errors), (3, 3, 2));
         assert_eq!((head.tools, head.duration_ms), (vec!["a".to_owned(), "b".to_owned()], Some(1500)));
         assert_eq!((head.input_preview.as_str(), head.output_preview.as_str()), ("Will it rain?", "Yes."));
@@ -229,20 +226,35 @@ mod tests {
     fn a_time_before_all_agents_is_none() {
         for time in ["-000044-03-15T12:00:00Z", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
             let document = json!({"started_at": time, "ended_at": "2026-01-02T03:04:05Z", "steps": []});
-            let head = TraceHead::of("t", &document, "");
+            let head = head_of(&document);
             assert_eq!((head.started_at, head.duration_ms), (None, None), "{time}");
         }
         let first = json!({"started_at": "1970-01-01T00:00:00Z", "steps": []});
-        assert_eq!(TraceHead::of("t", &first, "").started_at, Some(Timestamp::UNIX_EPOCH));
+        assert_eq!(head_of(&first).started_at, Some(Timestamp::UNIX_EPOCH));
     }
 
     #[test]
-    fn a_document_of_another_shape_has_a_head_too() {
-        for document in [json!({}), json!([]), json!({"steps": 3}), json!({"steps": [1, {"tool_calls": {}}]})] {
-            let head = TraceHead::of("t", &document, "");
-            assert_eq!((head.tool_calls, head.errors), (0, 0), "{document}");
+    fn texts_are_inputs_and_outputs_too() {
+        let head = head_of(&json!({"steps": [{"input": " ", "output": 3}, {"input": "hello", "output": "hi"}]}));
+        assert_eq!((head.input_preview.as_str(), head.output_preview.as_str()), ("hello", "hi"));
+        let head =
+            head_of(&json!({"steps": [{"input": {"messages": []}, "output": {"value": "hi"}, "tool_calls": null}]}));
+        assert_eq!((head.input_preview.as_str(), head.output_preview.as_str(), head.errors), ("", "", 0));
+    }
+
+    #[test]
+    fn an_unreadable_document_is_an_error_with_the_id() {
+        let stored = |text: &str| StoredTrace {
+            head: TraceHead { trace_id: "t-1".to_owned(), ..TraceHead::default() },
+            source: "karat".to_owned(),
+            text: text.to_owned(),
+            imported_at: Timestamp::UNIX_EPOCH,
+        };
+        assert_eq!(stored(r#"{"steps": []}"#).document().expect("a trace").steps().len(), 0);
+        for text in ["", "{\"steps\": [", "null", "{}"] {
+            let error = stored(text).document().expect_err("unreadable");
+            assert_eq!(error.trace_id, "t-1");
+            assert!(error.to_string().starts_with("cannot read the document of the trace 't-1': "), "{error}");
         }
-        let plain = json!({"steps": [{"input": "hello", "output": "hi"}]});
-        assert_eq!(TraceHead::of("t", &plain, "").input_preview, "hello");
     }
 }

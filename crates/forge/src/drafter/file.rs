@@ -22,27 +22,40 @@ pub struct DraftFile {
     cases: Vec<Value>,
 }
 
+/// Why a file holds no drafts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DraftFileError {
+    #[error("the drafts are not JSON: {message} (line {line})")]
+    NotJson { message: String, line: usize },
+    #[error("'cases' must be an array, found {0}")]
+    CasesNotAnArray(&'static str),
+    #[error("the drafts have no 'cases': expected {{\"cases\": […]}} or a list")]
+    NoCases,
+    #[error("expected {{\"cases\": […]}} or a list of cases, found {0}")]
+    OtherShape(&'static str),
+    #[error("the drafts hold no case")]
+    Empty,
+}
+
 impl DraftFile {
-    /// Reads an eval file, an object with `cases`, or a list of cases. The error is a lower-case fragment.
-    pub fn read(name: &str, text: &str) -> Result<Self, String> {
+    /// Reads an eval file, an object with `cases`, or a list of cases.
+    pub fn read(name: &str, text: &str) -> Result<Self, DraftFileError> {
         let value = parse(text).map_err(|error| {
             let line = text[..error.offset.min(text.len())].matches('\n').count() + 1;
-            format!("the drafts are not JSON: {} (line {line})", error.message)
+            DraftFileError::NotJson { message: error.message, line }
         })?;
         let tool = value.pointer("/metadata/toolName").and_then(Value::as_str).map(str::to_owned);
         let cases = match value {
             Value::Array(cases) => cases,
             Value::Object(mut members) => match members.shift_remove("cases") {
                 Some(Value::Array(cases)) => cases,
-                Some(other) => return Err(format!("'cases' must be an array, found {}", type_name(&other))),
-                None => return Err("the drafts have no 'cases': expected {\"cases\": […]} or a list".to_owned()),
+                Some(other) => return Err(DraftFileError::CasesNotAnArray(type_name(&other))),
+                None => return Err(DraftFileError::NoCases),
             },
-            other => {
-                return Err(format!("expected {{\"cases\": […]}} or a list of cases, found {}", type_name(&other)));
-            }
+            other => return Err(DraftFileError::OtherShape(type_name(&other))),
         };
         if cases.is_empty() {
-            return Err("the drafts hold no case".to_owned());
+            return Err(DraftFileError::Empty);
         }
         Ok(Self { name: name.to_owned(), tool, cases })
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_core::case::Case;
 use karat_core::chat::{ChatModel, ChatPrompt};
-use karat_core::port::{AgentError, Pending, Unwatched};
+use karat_core::port::{AgentError, AgentErrorCause, Pending, Unwatched};
 use karat_core::rubric::total_usage;
 use karat_core::trace::Usage;
 use serde_json::Value;
@@ -55,7 +55,9 @@ impl ModelDrafter {
             let prompt = batch.question(&open).prompt();
             match self.ask(&prompt).await {
                 Ok(value) => batch.take(&open, &value, &prompt.schema),
-                Err(AgentError { message, unusable: Some(reply), .. }) => batch.refuse(&message, &reply.text),
+                Err(AgentError { message, cause: AgentErrorCause::Unusable(reply), .. }) => {
+                    batch.refuse(&message, &reply.text);
+                }
                 // Nothing was drafted yet that could be lost.
                 Err(error) if correction == 0 => {
                     return Err(DraftError { message: format!("{}: {}", self.model.identity(), error.message) });
@@ -73,7 +75,7 @@ impl ModelDrafter {
         let replied = self.model.complete(prompt, &Unwatched).await;
         let usage = match &replied {
             Ok(reply) => Some(reply.usage.clone()),
-            Err(error) => error.unusable.as_ref().map(|reply| reply.usage.clone()),
+            Err(error) => error.unusable_reply().map(|reply| reply.usage.clone()),
         };
         self.usages.lock().unwrap_or_else(PoisonError::into_inner).extend(usage);
         replied.map(|reply| reply.value)

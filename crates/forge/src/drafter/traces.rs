@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use karat_core::case::Case;
+use karat_core::document::TraceDocument;
 use karat_core::port::Pending;
 use karat_core::trace::Usage;
 use karat_tools::similarity::words;
@@ -25,7 +26,7 @@ pub use self::proof::proof_of_run;
 pub use self::turns::{TraceTurn, trace_turns};
 
 use self::expected::Maker;
-use self::observed::{Observed, Reading};
+use self::observed::{Observed, Reading, observe};
 use self::pool::Pool;
 use self::proof::{Rarity, choose};
 use crate::token_values::TokenIndex;
@@ -34,7 +35,7 @@ use crate::{Draft, DraftError, DraftFinding, Drafter, Origin, Purpose, Request, 
 /// With fewer values a golden case proves little.
 const WANTED_PROOFS: usize = 2;
 
-/// Reads traces line by line, and keeps those in which a tool was called.
+/// Reads traces, and keeps those in which a tool was called.
 #[derive(Debug)]
 pub struct TraceReader {
     tool: String,
@@ -56,7 +57,7 @@ struct Kept {
 /// What came of reading traces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceReport {
-    /// Lines that hold anything.
+    /// Traces, and lines that hold none.
     pub lines: usize,
     /// Traces in which the tool was called.
     pub calling: usize,
@@ -96,23 +97,31 @@ impl TraceReader {
         if text.is_empty() {
             return;
         }
-        match observed::read(&self.tool, number, text) {
-            Err(why) => return self.refuse(number, why),
-            Ok(Reading::Elsewhere { message }) => self.elsewhere.extend(message.as_deref().map(folded)),
-            Ok(Reading::LeftOut { id, why }) => {
+        let Ok(text) = std::str::from_utf8(text) else { return self.refuse(number, "not UTF-8".to_owned()) };
+        match TraceDocument::read(text) {
+            Ok(trace) => self.trace(trace.trace_id().unwrap_or_else(|| format!("line {number}")), &trace),
+            Err(error) => self.refuse(number, error.to_string()),
+        }
+    }
+
+    /// Takes a trace.
+    pub fn trace(&mut self, id: String, trace: &TraceDocument) {
+        self.report.lines += 1;
+        match observe(&self.tool, id, trace) {
+            Reading::Elsewhere { message } => self.elsewhere.extend(message.as_deref().map(folded)),
+            Reading::LeftOut { id, why } => {
                 self.report.calling += 1;
                 self.report.left_out.push(LeftOutTrace { id, why });
             }
-            Ok(Reading::Useful(observed)) => {
+            Reading::Useful(observed) => {
                 self.report.calling += 1;
                 self.keep(observed);
             }
         }
-        self.report.lines += 1;
     }
 
     /// Takes note of a line that could not be read at all.
-    pub fn refuse(&mut self, number: u64, why: String) {
+    fn refuse(&mut self, number: u64, why: String) {
         self.report.lines += 1;
         self.report.refused.push(RefusedLine { number, why });
     }

@@ -1,10 +1,10 @@
 //! The asking of a model.
 
-use karat_core::agreement::RefusedCode;
 use karat_core::chat::ChatModel;
-use karat_core::port::{AgentError, Unwatched};
+use karat_core::port::{AgentError, AgentErrorCause, Unwatched};
 use karat_core::rubric::total_usage;
 use karat_core::trace::Usage;
+use karat_evals::agreement::RefusedCode;
 use karat_json::text::shorten;
 
 use super::answer;
@@ -60,7 +60,7 @@ pub async fn rewrite(
                     Err(why) => rewritten.problem = Some(said(&why, &reply.value.to_string())),
                 }
             }
-            Err(AgentError { message, unusable: Some(reply), .. }) => {
+            Err(AgentError { message, cause: AgentErrorCause::Unusable(reply), .. }) => {
                 usages.push(reply.usage.clone());
                 rewritten.problem = Some(said(&message, &reply.text));
             }

@@ -1,5 +1,6 @@
 //! Which traces a model is told of.
 
+use karat_core::document::TraceDocument;
 use karat_json::hash::long_hash;
 use serde_json::Value;
 
@@ -12,26 +13,28 @@ const LEAST_TELLING: usize = 20;
 /// Returns what traces have in common that are not independent of each other, and so must be on one side: the session,
 /// the task or the case of which each is one trial, else the words that they begin with. A trace that has nothing of
 /// these stands for itself.
-pub fn group_of(trace_id: &str, document: &Value) -> String {
-    let text = |value: Option<&Value>| match value? {
-        Value::String(text) if !text.trim().is_empty() => Some(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+pub fn group_of(trace_id: &str, document: &TraceDocument) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => words(text),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
-    let metadata = |key: &str| text(document.get("metadata").and_then(|metadata| metadata.get(key)));
+    let metadata = |key: &str| document.metadata(key).and_then(text);
     let message = || {
-        let steps = document.get("steps")?.as_array()?;
-        let first = steps.iter().find_map(|step| {
-            let input = step.get("input")?;
-            text(Some(input.get("message").unwrap_or(input)))
-        })?;
+        let first = document.steps().find_map(|step| words(step.message()?))?;
         (first.chars().count() >= LEAST_TELLING).then_some(first)
     };
     let named = |kind: &str, value: Option<String>| value.map(|value| format!("{kind}: {value}"));
-    named("session", text(document.get("session_id")))
+    named("session", document.session_id().and_then(text))
         .or_else(|| named("task", metadata("task_id").or_else(|| metadata("case_id"))))
         .or_else(|| named("message", message()))
         .unwrap_or_else(|| trace_id.to_owned())
+}
+
+/// Returns a text with single spaces, unless it is blank.
+fn words(text: &str) -> Option<String> {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!words.is_empty()).then_some(words)
 }
 
 /// Tells whether a group of traces is kept from the model, given the share that is. This depends on the eval and the
@@ -53,18 +56,19 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::session(json!({"session_id": " s-1 ", "metadata": {"task_id": 7}}), "session: s-1")]
-    #[case::task(json!({"metadata": {"task_id": 7, "trial": 2}}), "task: 7")]
-    #[case::case(json!({"metadata": {"case_id": "refund", "trial": 2}}), "task: refund")]
+    #[case::session(json!({"steps": [], "session_id": " s-1 ", "metadata": {"task_id": 7}}), "session: s-1")]
+    #[case::task(json!({"steps": [], "metadata": {"task_id": 7, "trial": 2}}), "task: 7")]
+    #[case::case(json!({"steps": [], "metadata": {"case_id": "refund", "trial": 2}}), "task: refund")]
     #[case::message(
         json!({"steps": [{"input": {"message": null}}, {"input": {"message": "I want  my\nmoney back today"}}]}),
         "message: I want my money back today"
     )]
     #[case::plain(json!({"steps": [{"input": "I want my money back today"}]}), "message: I want my money back today")]
     #[case::greeting(json!({"steps": [{"input": {"message": "Hello!"}}]}), "t-1")]
-    #[case::empty(json!({"session_id": "", "steps": [7]}), "t-1")]
-    #[case::nothing(json!(null), "t-1")]
+    #[case::empty(json!({"session_id": "", "steps": [{}]}), "t-1")]
+    #[case::nothing(json!({"steps": []}), "t-1")]
     fn what_belongs_together_is_on_one_side(#[case] document: Value, #[case] group: &str) {
+        let document = TraceDocument::read(document.to_string()).expect("a trace");
         assert_eq!(group_of("t-1", &document), group);
     }
 

@@ -3,7 +3,7 @@
 use karat_core::case::{Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 
-use super::{Refusal, Which};
+use super::Refusal;
 use crate::{Draft, Origin, Slot};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,16 @@ pub enum Decision {
     Undecided,
     Approved { by: String, at: String },
     Dropped,
+}
+
+/// Which cases of a batch are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Which {
+    /// All that are not decided.
+    All,
+    /// By their numbers, from 1.
+    Some(Vec<usize>),
 }
 
 impl Entry {

@@ -5,7 +5,6 @@
 
 mod basis;
 mod batch;
-mod command;
 
 use std::collections::BTreeSet;
 
@@ -14,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::basis::Basis;
-pub use self::batch::{Batch, Decision, Entry};
-pub use self::command::{Command, Which, parse_command};
+pub use self::batch::{Batch, Decision, Entry, Which};
 use crate::slots::numbered;
 use crate::{BATCH_SIZE, Brief, Draft, DraftFinding, Drafter, Origin, Plan, Slot};
 

@@ -45,7 +45,7 @@ fn a_file_is_a_list_or_has_cases(#[case] text: Value) {
 #[case("{\"cases\": 1}", "'cases' must be an array, found a number")]
 #[case("1", "expected {\"cases\": […]} or a list of cases, found a number")]
 fn what_is_no_file_of_drafts_is_said(#[case] text: &str, #[case] expected: &str) {
-    assert_eq!(DraftFile::read("x", text), Err(expected.to_owned()));
+    assert_eq!(DraftFile::read("x", text).expect_err("no drafts").to_string(), expected);
 }
 
 #[test]

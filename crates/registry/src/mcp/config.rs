@@ -134,20 +134,31 @@ impl McpServerConfig {
     }
 
     /// Reads `mcp:stdio:COMMAND ARGS`, whose words are split as a shell would, or `mcp:URL`; none for any other text.
-    pub fn read_short(text: &str) -> Option<Result<Self, String>> {
+    pub fn read_short(text: &str) -> Option<Result<Self, ShortFormError>> {
         let target = text.strip_prefix(PREFIX)?;
         let Some(line) = target.strip_prefix("stdio:") else {
             let url = is_url(target).then(|| Self::Http { url: target.to_owned(), headers: BTreeMap::new() });
-            return Some(url.ok_or_else(|| "expected mcp:stdio:COMMAND or mcp:URL (http://…, https://…)".to_owned()));
+            return Some(url.ok_or(ShortFormError::NotAUrl));
         };
         Some(match shell_words::split(line) {
             Ok(command) if command.first().is_some_and(|program| !program.is_empty()) => {
                 Ok(Self::Stdio { command, env: BTreeMap::new(), cwd: None })
             }
-            Ok(_) => Err("no command stands behind mcp:stdio:".to_owned()),
-            Err(_) => Err("the command has a quote that is not closed".to_owned()),
+            Ok(_) => Err(ShortFormError::NoCommand),
+            Err(_) => Err(ShortFormError::OpenQuote),
         })
     }
+}
+
+/// Why a text that begins with `mcp:` does not name a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ShortFormError {
+    #[error("expected mcp:stdio:COMMAND or mcp:URL (http://…, https://…)")]
+    NotAUrl,
+    #[error("no command stands behind mcp:stdio:")]
+    NoCommand,
+    #[error("the command has a quote that is not closed")]
+    OpenQuote,
 }
 
 /// Reads the servers of a configuration by name.
@@ -287,7 +298,7 @@ mod tests {
     #[case("mcp:http://", "expected mcp:stdio:COMMAND")]
     fn broken_short_forms(#[case] text: &str, #[case] message: &str) {
         let error = McpServerConfig::read_short(text).expect("a short form").expect_err("broken");
-        assert!(error.contains(message), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
     }
 
     #[test]

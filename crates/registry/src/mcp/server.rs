@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use karat_core::port::ToolOutcome;
 use karat_core::registry::{Tool, ToolPlace};
+use karat_process::{Command, Process};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities, ClientConfig,
@@ -19,7 +20,6 @@ use tokio::sync::Mutex;
 use super::config::{McpServerConfig, NamedServer};
 use super::http::{causes, transport};
 use super::outcome::{failure, outcome};
-use super::process::ServerProcess;
 
 /// How long a server that closed its pipes may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ enum State {
 struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     /// Of a server that talks over stdio; dropped after the wire to it.
-    process: Option<ServerProcess>,
+    process: Option<Process>,
 }
 
 impl McpServer {
@@ -180,8 +180,10 @@ impl Connection {
                 if !folder.is_dir() {
                     return Err(target.fails(McpProblem::NoFolder(folder.display().to_string())));
                 }
-                let (process, stdout, stdin) = ServerProcess::start(command, Some(env), &folder)
-                    .map_err(|error| target.fails(not_started(command, &error)))?;
+                let (program, arguments) = command.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+                let command = Command { environment: Some(env.clone()), ..Command::new(program, arguments, folder) };
+                let (process, stdin, stdout) =
+                    command.start().map_err(|error| target.fails(not_started(program, &error)))?;
                 let shaking = tokio::time::timeout(limit, serve_client(introduction(), (stdout, stdin)));
                 match shaking.await {
                     Ok(Ok(service)) => Ok(Self { service, process: Some(process) }),
@@ -263,11 +265,11 @@ impl Connection {
     }
 
     async fn ended(&self) -> Option<ExitStatus> {
-        self.process.as_ref()?.ended_within(END_PATIENCE).await
+        self.process.as_ref()?.exited_within(END_PATIENCE).await.map(|exit| exit.status)
     }
 
     fn stderr(&self) -> String {
-        self.process.as_ref().map(ServerProcess::stderr).unwrap_or_default()
+        self.process.as_ref().map(|process| tidy(&process.stderr())).unwrap_or_default()
     }
 }
 
@@ -304,34 +306,33 @@ fn introduction() -> ClientConfig {
     ClientConfig::new(ClientCapabilities::default(), Implementation::new("karat", env!("CARGO_PKG_VERSION")))
 }
 
-fn not_started(command: &[String], error: &std::io::Error) -> McpProblem {
-    let program = command.first().cloned().unwrap_or_default();
-    if not_found(error) {
-        return McpProblem::NoProgram(program);
+fn not_started(program: &str, error: &std::io::Error) -> McpProblem {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return McpProblem::NoProgram(program.to_owned());
     }
     McpProblem::NotStarted(format!("'{program}': {error}"))
 }
 
-/// Tells whether a process could not be started because there is no such program.
-pub(crate) fn not_found(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::NotFound
-}
-
 /// Says why there was no handshake: mostly that the server is not there any more.
-async fn refused(process: &ServerProcess, error: &ClientInitializeError) -> McpProblem {
+async fn refused(process: &Process, error: &ClientInitializeError) -> McpProblem {
     if matches!(error, ClientInitializeError::JsonRpcError(_)) {
         return McpProblem::Other(format!("refuses the connection: {}", handshake(error)));
     }
-    match process.ended_within(END_PATIENCE).await {
-        Some(status) => McpProblem::Ended { status: status.to_string(), stderr: said(process) },
+    match process.exited_within(END_PATIENCE).await {
+        Some(exit) => McpProblem::Ended { status: exit.status.to_string(), stderr: said(process) },
         None => McpProblem::Other(format!("does not speak MCP: {}{}", handshake(error), and_said(&said(process)))),
     }
 }
 
 /// Returns what a server that shook no hands said.
-fn said(process: &ServerProcess) -> String {
-    let (stderr, stdout) = (process.stderr(), process.stdout());
+fn said(process: &Process) -> String {
+    let (stderr, stdout) = (tidy(&process.stderr()), tidy(&process.stdout_head()));
     if stderr.is_empty() { stdout } else { stderr }
+}
+
+/// Drops what surrounds the lines of a server's output, as carriage returns.
+fn tidy(output: &str) -> String {
+    output.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 fn handshake(error: &ClientInitializeError) -> String {

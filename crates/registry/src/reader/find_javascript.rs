@@ -283,6 +283,11 @@ impl Project {
             match located.call().and_then(|call| call.callee.last_name()) {
                 Some("DynamicTool") => schema = Known::Known(optional_input()),
                 Some("createRetrieverTool") => schema = Known::Known(one_text("query")),
+                _ if !entries.is_open
+                    && located.call().is_some_and(|call| self.is_mastra(&located.with(&call.callee))) =>
+                {
+                    schema = Known::Known(json!({ "type": "object", "properties": {} }));
+                }
                 _ => {}
             }
         }

@@ -106,7 +106,8 @@ impl Project {
             description = Known::Unknown(why.clone().into());
         } else if let (true, Some(Ok((doc, at)))) = (is_missing && !is_ignored, &docstring) {
             let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
-            let text = if is_parsed { Docstring::read(doc).summary } else { library.description(doc) };
+            let text =
+                if is_parsed { Docstring::read(doc).summary } else { self.docstring_description(module, library, doc) };
             if !text.is_empty() {
                 description = Known::Known(text);
                 description_place = Some(self.module(module).place(*at));

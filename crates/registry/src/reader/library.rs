@@ -3,7 +3,8 @@
 use super::docstring::{Docstring, before_arguments, without_arguments};
 use super::evaluate::{Located, Meaning};
 use super::griffe::{first_text, has_section, text_and_result};
-use super::project::Project;
+use super::pins::major_version;
+use super::project::{ModuleId, Project};
 use super::syntax::{Expr, Kind, Owner, Statement};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +72,20 @@ impl Library {
     }
 }
 
+/// The first major version of `FastMCP` that leaves the sections of a docstring out of the description.
+const FASTMCP_WITHOUT_SECTIONS: u64 = 4;
+
 impl Project {
+    /// Returns what is the description of a docstring, for the version of the library that the project asks for.
+    pub(crate) fn docstring_description(&self, module: ModuleId, library: Library, text: &str) -> String {
+        let is_older = || {
+            let version = major_version(&self.module(module).path, "fastmcp");
+            version.is_some_and(|version| version < FASTMCP_WITHOUT_SECTIONS)
+        };
+        let library = if library == Library::FastMcp && is_older() { Library::Other } else { library };
+        library.description(text)
+    }
+
     /// Returns the library of a decorator or call.
     pub(crate) fn library<'p>(&'p self, located: &Located<'p>) -> Library {
         let callee = match &located.expr.kind {
@@ -124,7 +138,7 @@ impl Project {
         }
     }
 
-    fn parameter_annotation<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+    pub(super) fn parameter_annotation<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
         let Kind::Name(name) = &located.expr.kind else { return None };
         let module = self.module(located.module);
         let mut scope = Some(located.scope);

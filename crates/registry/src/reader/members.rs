@@ -140,8 +140,32 @@ impl Project {
                     _ => None,
                 }
             }
+            // A parameter is what its annotation says, unless that may be a class derived from it.
+            Meaning::Unknown(_) => match self.follow(&self.parameter_annotation(object)?, steps + 1) {
+                Meaning::Class(module, class) if !self.is_derived_from(module, class) => {
+                    Some(Receiver { module, class, call: None })
+                }
+                _ => None,
+            },
             _ => None,
         }
+    }
+
+    /// Tells whether a class of the project has this one as a base.
+    fn is_derived_from(&self, module: ModuleId, class: ClassId) -> bool {
+        let is_it = |home: ModuleId, scope: usize, base: &Expr| {
+            base.last_name() == Some(self.module(module).classes[class].name.as_str())
+                && !matches!(
+                    self.meaning(&Located::new(home, scope, base)),
+                    Meaning::Class(other, id) if (other, id) != (module, class)
+                )
+        };
+        self.modules.iter().enumerate().any(|(home, source)| {
+            source.classes.iter().any(|derived| {
+                let scope = source.scopes[derived.scope].parent.unwrap_or(0);
+                derived.bases.iter().any(|base| is_it(home, scope, base))
+            })
+        })
     }
 
     /// Returns an attribute of a class: one that its constructor sets, its own, or one of a base class.

@@ -20,6 +20,7 @@ mod keys;
 mod library;
 mod members;
 mod nesting;
+mod pins;
 mod positional;
 mod project;
 mod python;

@@ -1,6 +1,7 @@
 //! Nothing that a server started is left behind.
 
-use karat_registry::{McpServer, end_servers};
+use karat_process::kill_all;
+use karat_registry::McpServer;
 use serde_json::json;
 
 use crate::support::{LIMIT, arguments, eventually, is_running, shell};
@@ -51,7 +52,7 @@ fn a_program_that_stops_short_ends_them_too() {
         let folder = tempfile::tempdir().unwrap();
         let (server, parent, child) = family(folder.path()).await;
         std::mem::forget(server);
-        end_servers();
+        kill_all();
         eventually("the server ends", || !is_running(&parent)).await;
         eventually("its child ends", || !is_running(&child)).await;
     });

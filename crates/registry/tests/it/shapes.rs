@@ -70,6 +70,11 @@ fn tools(file: &str, text: &str) -> Vec<String> {
     "const t = createRetrieverTool(retriever, { name: 'search_docs', description: 'D.' });\n",
     &["search_docs(query)"]
 )]
+#[case::without_input(
+    "import { createTool } from '@mastra/core/tools';\n\
+     export const t = createTool({ id: 'list', description: 'D.', outputSchema: z.object({}), execute });\n",
+    &["list()"]
+)]
 #[case::decorated_method(
     "class Weather {\n  @Tool({ name: 'look', description: 'D.', parameters: z.object({ city: z.string() }) })\n  async look() {}\n}\n",
     &["look(city)"]
@@ -107,6 +112,21 @@ fn reads_scripts(#[case] text: &str, #[case] expected: &[&str]) {
      b = OwnTool(name='look', description='D.', func=engine.look)\n",
     &["search(__arg1)", "look(?)"]
 )]
+#[case::schema_of_a_parameter(
+    "from mcp import types\n\
+     class Weather:\n    def schema(self):\n        return {'type': 'object', 'properties': {'city': {'type': 'string'}}}\n\
+     def register(server, weather: Weather):\n    @server.list_tools()\n    async def all():\n        \
+     return [types.Tool(name='look', description='D.', inputSchema=weather.schema())]\n",
+    &["look(city)"]
+)]
+#[case::schema_of_a_parameter_that_may_be_derived(
+    "from mcp import types\n\
+     class Weather:\n    def schema(self):\n        return {'type': 'object', 'properties': {'city': {'type': 'string'}}}\n\
+     class Other(Weather):\n    def schema(self):\n        return {}\n\
+     def register(server, weather: Weather):\n    @server.list_tools()\n    async def all():\n        \
+     return [types.Tool(name='look', description='D.', inputSchema=weather.schema())]\n",
+    &["look(?)"]
+)]
 #[case::result_of_a_tool("class Part(ToolCallPart):\n    tool_name = 'search'\n    args: dict\n", &[])]
 #[case::other_classes(
     "class Cross(Strategy):\n    name = 'cross'\n    description = 'D.'\n    parameters = {'days': 20}\n",
@@ -119,4 +139,18 @@ fn reads_scripts(#[case] text: &str, #[case] expected: &[&str]) {
 )]
 fn reads_python(#[case] text: &str, #[case] expected: &[&str]) {
     assert_eq!(tools("module.py", text), expected);
+}
+
+#[rstest]
+#[case("fastmcp == 3.4.5\n", "Looks.\n\nNote:\n    Slowly.")]
+#[case("fastmcp >= 3.4.5\n", "Looks.")]
+fn a_description_is_that_of_the_required_version(#[case] requirements: &str, #[case] expected: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("server.py");
+    std::fs::write(folder.path().join("requirements.txt"), requirements).expect("written");
+    let text = "from fastmcp import FastMCP\nmcp = FastMCP('x')\n\
+                @mcp.tool\ndef look(city: str):\n    \"\"\"Looks.\n\n    Note:\n        Slowly.\n    \"\"\"\n";
+    std::fs::write(&file, text).expect("written");
+    let registry = read_path(&file, folder.path()).expect("tools");
+    assert_eq!(registry.tools()[0].description.as_deref(), Some(expected));
 }

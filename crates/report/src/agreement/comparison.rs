@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use karat_core::agreement::{Change, ChangedVerdict, Direction, VersionComparison, VersionFigures};
 use karat_core::statistics::SIGNIFICANCE;
+use karat_evals::agreement::{Change, ChangedVerdict, Direction, VersionComparison, VersionFigures};
 
 use super::{digits, estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -155,8 +155,8 @@ fn size(count: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use karat_core::feedback::Rating;
-    use karat_core::stored::VerdictPair;
+    use karat_core::rating::Rating;
+    use karat_evals::agreement::VerdictPair;
 
     use super::*;
     use crate::style::{Palette, Symbols};

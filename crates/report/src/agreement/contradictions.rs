@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use karat_core::agreement::ContradictionList;
-use karat_core::stored::Contradiction;
+use karat_evals::agreement::ContradictionList;
+use karat_evals::contradiction::Contradiction;
 
 use super::verdict;
 use crate::console::ConsoleSettings;
@@ -101,8 +101,8 @@ fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use karat_core::feedback::Rating;
-    use karat_core::stored::{Resolution, ResolutionKind};
+    use karat_core::rating::Rating;
+    use karat_evals::contradiction::{Resolution, ResolutionKind};
 
     use super::*;
     use crate::console::Verbosity;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::agreement::{
+use karat_evals::agreement::{
     AgreementReport, Estimate, EvalAgreement, LatestWeek, RaterAgreement, ThresholdCheck, Trend, VersionAgreement,
 };
 
@@ -245,9 +245,9 @@ fn trimmed(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use karat_core::agreement::Thresholds;
-    use karat_core::feedback::Rating;
-    use karat_core::stored::{AgreementCounts, AgreementDay, RatingPattern};
+    use karat_core::rating::Rating;
+    use karat_evals::agreement::Thresholds;
+    use karat_evals::agreement::{AgreementCounts, AgreementDay, RatingPattern};
 
     use super::*;
     use crate::style::{Palette, Symbols};
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn a_figure_beside_its_threshold_is_told_in_full() {
         let cells = counts([7999, 2001, 0, 0, 0, 0, 0]);
-        let checks = Thresholds::default().check(&cells, &karat_core::agreement::Figures::of(&cells));
+        let checks = Thresholds::default().check(&cells, &karat_evals::agreement::Figures::of(&cells));
         assert_eq!(threshold(&checks[0], 20), "accuracy 0.7999, at least 0.8");
         assert_eq!(threshold(&checks[1], 20), "contradiction rate 0.200, at most 0.15");
     }

@@ -5,7 +5,7 @@ mod contradictions;
 mod figures;
 mod refinement;
 
-use karat_core::agreement::Estimate;
+use karat_evals::agreement::Estimate;
 
 pub use comparison::version_comparison_text;
 pub use contradictions::contradictions_text;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use karat_core::agreement::{Candidate, Change, Direction, PartAgreement, PartSize, PartedAgreement, Refinement};
 use karat_core::statistics::SIGNIFICANCE;
+use karat_evals::agreement::{Candidate, Change, Direction, PartAgreement, PartSize, PartedAgreement, Refinement};
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -121,8 +121,8 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use karat_core::agreement::{RatedVerdict, RefusedCode};
-    use karat_core::feedback::Rating;
+    use karat_core::rating::Rating;
+    use karat_evals::agreement::{RatedVerdict, RefusedCode};
 
     use super::*;
     use crate::style::{Palette, Symbols};

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use karat_core::judgement::{ErrorKind, EvalRunSummary, FunctionSummary, ReasonGroup};
+use karat_core::judgement::ErrorKind;
+use karat_evals::tally::{EvalRunSummary, FunctionSummary, ReasonGroup};
 
 use super::{milliseconds, whole};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -175,7 +176,7 @@ fn percent(count: u64, all: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::judgement::ErrorSummary;
+    use karat_evals::tally::ErrorSummary;
     use rstest::rstest;
 
     use super::*;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use karat_core::line_diff::LineChange;
-use karat_core::stored::{EvalHistory, EvalList, EvalShown, EvalSummary, EvalsAdded, VersionCounts};
+use karat_evals::report::{EvalHistory, EvalList, EvalShown, EvalsAdded};
+use karat_evals::version::{EvalSummary, VersionCounts};
 
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{cut, harmless, pad, printable, width, wrap};

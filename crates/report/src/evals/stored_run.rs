@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::stored::{StoredEvalRunSummary, StoredEvalSummary};
+use karat_evals::report::{StoredEvalRunSummary, StoredEvalSummary};
 
 use super::run::{speed, tracebacks_hint, write_function};
 use super::whole;
@@ -71,7 +71,7 @@ fn verdicts(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::judgement::FunctionSummary;
+    use karat_evals::tally::FunctionSummary;
 
     use super::*;
     use crate::style::{Palette, Symbols};

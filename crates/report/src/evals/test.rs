@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use karat_core::judgement::{EvalTestReport, TestedCase, TestedFunction};
 use karat_core::result::Outcome;
+use karat_evals::function_test::{EvalTestReport, TestedCase, TestedFunction};
 
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{cut, printable, wrap};

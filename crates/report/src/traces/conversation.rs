@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use karat_core::document::{CallView, MessageView, StepView, TraceDocument};
 use karat_json::text::text_form;
 use serde_json::Value;
 
@@ -19,32 +20,33 @@ const RESULT: usize = 6;
 const ERROR: usize = 6;
 const ASIDE: usize = 4;
 
-/// Draws the steps of a trace's document. A document of any shape is drawn as far as it can be.
-pub fn conversation_text(document: &Value, length: Length, settings: ConsoleSettings) -> String {
+/// Draws the steps of a trace's document.
+pub fn conversation_text(document: &TraceDocument, length: Length, settings: ConsoleSettings) -> String {
     let mut canvas = Canvas::new(settings, length);
     draw(document, &mut canvas);
     canvas.out
 }
 
 /// Draws the steps, and says with the canvas whether something was left out.
-pub(super) fn draw(document: &Value, canvas: &mut Canvas) {
-    let steps = list(document, "steps");
+pub(super) fn draw(document: &TraceDocument, canvas: &mut Canvas) {
+    let steps = document.steps();
+    let all = steps.len();
     let mut known = Known::default();
-    for (index, step) in steps.iter().enumerate() {
+    for (index, step) in steps.enumerate() {
         if index > 0 {
             canvas.line("");
         }
-        canvas.rule(&title(step, index + 1, steps.len()));
-        draw_input(step.get("input").unwrap_or(&Value::Null), &known, canvas);
+        canvas.rule(&title(step, index + 1, all));
+        draw_input(step, &known, canvas);
         draw_output(step, canvas);
-        known.learn(list(step, "tool_calls"));
-        if let Some(error) = step.get("error").and_then(said) {
-            draw_error(&error, 0, canvas);
+        known.learn(step);
+        if let Some(error) = step.error() {
+            draw_error(&text_of(error), 0, canvas);
         }
     }
-    if let Some(error) = document.get("error").and_then(said) {
+    if let Some(error) = document.error() {
         canvas.line("");
-        draw_error(&error, 0, canvas);
+        draw_error(&text_of(error), 0, canvas);
     }
 }
 
@@ -56,27 +58,23 @@ struct Known {
 }
 
 impl Known {
-    fn learn(&mut self, calls: &[Value]) {
-        for call in calls {
-            let result = call.get("result").filter(|result| !result.is_null());
-            let error = call.get("error").and_then(said);
+    fn learn(&mut self, step: StepView<'_>) {
+        for call in step.calls() {
+            let (result, error) = (result_of(call), call.error());
             if result.is_none() && error.is_none() {
                 continue;
             }
-            if let Some(id) = call.get("id").and_then(Value::as_str) {
-                self.ids.insert(id.to_owned());
-            }
+            self.ids.extend(call.id().map(str::to_owned));
             self.results.extend(result.map(|result| text_form(result).into_owned()));
-            self.results.extend(error);
+            self.results.extend(error.map(|error| text_of(error).into_owned()));
         }
     }
 
-    fn has(&self, message: &Value) -> bool {
-        let id = message.get("tool_call_id").and_then(Value::as_str);
+    fn has(&self, message: MessageView<'_>) -> bool {
         let said = |content: &Value| self.results.contains(text_form(content).as_ref());
-        id.is_some_and(|id| self.ids.contains(id))
+        message.tool_call_id().is_some_and(|id| self.ids.contains(id))
             || message
-                .get("content")
+                .content()
                 .is_some_and(|content| said(content) || laid_out(content).is_some_and(|value| said(&value)))
     }
 }
@@ -87,10 +85,9 @@ fn laid_out(content: &Value) -> Option<Value> {
     (value.is_object() || value.is_array()).then_some(value)
 }
 
-fn title(step: &Value, number: usize, all: usize) -> String {
-    let text = |key: &str| step.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+fn title(step: StepView<'_>, number: usize, all: usize) -> String {
     let mut title = format!("step {number} of {all}");
-    for said in [text("agent"), text("model")].into_iter().flatten() {
+    for said in [step.agent(), step.model()].into_iter().flatten().filter(|text| !text.is_empty()) {
         title.push_str(", ");
         title.push_str(&printable(said));
     }
@@ -101,54 +98,41 @@ fn title(step: &Value, number: usize, all: usize) -> String {
     title
 }
 
-fn took(step: &Value) -> Option<String> {
-    let time = |key: &str| step.get(key)?.as_str()?.parse::<jiff::Timestamp>().ok();
-    let took = time("ended_at")?.duration_since(time("started_at")?);
+fn took(step: StepView<'_>) -> Option<String> {
+    let took = step.ended_at()?.duration_since(step.started_at()?);
     (!took.is_negative()).then(|| duration(took.as_secs_f64() * 1000.0))
 }
 
-fn draw_input(input: &Value, known: &Known, canvas: &mut Canvas) {
-    let messages = list(input, "messages");
-    for message in messages {
-        let role = message.get("role").and_then(Value::as_str).unwrap_or("message");
-        if role == "tool" && known.has(message) {
-            continue;
+fn draw_input(step: StepView<'_>, known: &Known, canvas: &mut Canvas) {
+    let messages = step.messages();
+    if messages.len() > 0 {
+        for message in messages {
+            let role = message.role().unwrap_or("message");
+            if role != "tool" || !known.has(message) {
+                draw_message(role, message, canvas);
+            }
         }
-        draw_message(role, message, canvas);
-    }
-    if !messages.is_empty() {
-        return;
-    }
-    match input {
-        Value::Null => {}
-        Value::Object(map) => match map.get("message").and_then(Value::as_str) {
-            Some(text) => speak("user", text, SPOKEN, canvas),
-            // What is only said to be missing is not worth a line.
-            None if map.iter().all(|(key, value)| key == "message" && value.is_null()) => {}
-            None => speak("input", &text_of(map.get("value").unwrap_or(input)), SPOKEN, canvas),
-        },
-        Value::String(text) => speak("user", text, SPOKEN, canvas),
-        other => speak("input", &text_of(other), SPOKEN, canvas),
+    } else if let Some(text) = step.message() {
+        speak("user", text, SPOKEN, canvas);
+    } else if let Some(value) = step.input_value() {
+        speak("input", &text_of(value), SPOKEN, canvas);
     }
 }
 
-fn draw_message(role: &str, message: &Value, canvas: &mut Canvas) {
-    let name = message.get("name").and_then(Value::as_str);
-    let who = name.map_or_else(|| role.to_owned(), |name| format!("{role} {name}"));
-    let content = message.get("content").filter(|content| !content.is_null()).map(text_of).unwrap_or_default();
-    let is_error = message.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-    let (calls, parts) = (list(message, "tool_calls"), list(message, "parts"));
-    if is_error {
+fn draw_message(role: &str, message: MessageView<'_>, canvas: &mut Canvas) {
+    let who = message.name().map_or_else(|| role.to_owned(), |name| format!("{role} {name}"));
+    let content = message.content().map(text_of).unwrap_or_default();
+    let (calls, parts) = (message.calls(), message.part_types());
+    if message.is_error() {
         speaker(&who, canvas);
         draw_error(&content, 2, canvas);
     } else if !content.trim().is_empty() {
         speak(&who, &content, if role == "system" { SYSTEM } else { SPOKEN }, canvas);
-    } else if !calls.is_empty() || !parts.is_empty() {
+    } else if calls.len() > 0 || parts.len() > 0 {
         speaker(&who, canvas);
     }
-    for part in parts {
-        let kind = part.get("type").and_then(Value::as_str).unwrap_or("part");
-        let line = format!("  [{}]", printable(kind));
+    for kind in parts {
+        let line = format!("  [{}]", printable(kind.unwrap_or("part")));
         let line = canvas.settings.palette.dim(line);
         canvas.line(&line);
     }
@@ -157,23 +141,12 @@ fn draw_message(role: &str, message: &Value, canvas: &mut Canvas) {
     }
 }
 
-fn draw_output(step: &Value, canvas: &mut Canvas) {
-    let output = step.get("output").unwrap_or(&Value::Null);
-    let calls = list(step, "tool_calls");
-    let response = match output {
-        Value::String(text) => text.clone(),
-        Value::Object(map) => match map.get("response") {
-            Some(response) if !response.is_null() => text_of(response).into_owned(),
-            Some(_) => String::new(),
-            None if map.contains_key("value") || map.contains_key("reasoning") || map.is_empty() => String::new(),
-            None => text_of(output).into_owned(),
-        },
-        Value::Null => String::new(),
-        other => text_of(other).into_owned(),
-    };
-    let reasoning = output.get("reasoning").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let value = output.get("value").filter(|value| !value.is_null() && response.trim().is_empty());
-    if reasoning.is_some() || !response.trim().is_empty() || value.is_some() || !calls.is_empty() {
+fn draw_output(step: StepView<'_>, canvas: &mut Canvas) {
+    let calls = step.calls();
+    let response = step.response().map(text_of).unwrap_or_default();
+    let reasoning = step.reasoning().filter(|text| !text.trim().is_empty());
+    let value = step.output_value().filter(|_| response.trim().is_empty());
+    if reasoning.is_some() || !response.trim().is_empty() || value.is_some() || calls.len() > 0 {
         speaker("assistant", canvas);
     }
     let palette = canvas.settings.palette;
@@ -193,21 +166,23 @@ fn draw_output(step: &Value, canvas: &mut Canvas) {
     }
 }
 
-fn draw_arguments(call: &Value, canvas: &mut Canvas) {
+fn draw_arguments(call: CallView<'_>, canvas: &mut Canvas) {
     let settings = canvas.settings;
-    let name = call.get("name").and_then(Value::as_str).unwrap_or("(a tool without a name)");
-    let arguments = call.get("arguments").filter(|arguments| !arguments.is_null());
-    let failed = call.get("error").and_then(said).is_some();
-    let sign = if failed { settings.palette.bad(settings.symbols.arrow) } else { settings.symbols.arrow.to_owned() };
-    let line = format!("{}({})", printable(name), arguments.map(text_of).unwrap_or_default());
+    let name = call.name().unwrap_or("(a tool without a name)");
+    let sign = if call.error().is_some() {
+        settings.palette.bad(settings.symbols.arrow)
+    } else {
+        settings.symbols.arrow.to_owned()
+    };
+    let line = format!("{}({})", printable(name), call.arguments().map(text_of).unwrap_or_default());
     let before = format!("  {sign} ");
     canvas.text(&line, &before, 3 + settings.symbols.arrow.chars().count(), ARGUMENTS);
 }
 
-fn draw_result(call: &Value, canvas: &mut Canvas) {
+fn draw_result(call: CallView<'_>, canvas: &mut Canvas) {
     let indent = 3 + canvas.settings.symbols.arrow.chars().count();
-    let error = call.get("error").and_then(said);
-    let result = call.get("result").filter(|result| !result.is_null()).map(text_of);
+    let error = call.error().map(text_of);
+    let result = result_of(call).map(text_of);
     let palette = canvas.settings.palette;
     match (&error, result) {
         (Some(error), Some(result)) if *error == result => {}
@@ -248,16 +223,9 @@ fn speak(who: &str, text: &str, most_lines: usize, canvas: &mut Canvas) {
     canvas.text(text, "  ", 2, most_lines);
 }
 
-fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Returns an error's text; null, false and an empty text say that there is none.
-fn said(error: &Value) -> Option<String> {
-    match error {
-        Value::Null | Value::Bool(false) => None,
-        other => Some(text_of(other).into_owned()).filter(|text| !text.is_empty()),
-    }
+/// Returns what a tool answered, where that is known.
+fn result_of(call: CallView<'_>) -> Option<&Value> {
+    call.result().filter(|result| !result.is_null())
 }
 
 #[cfg(test)]
@@ -272,8 +240,12 @@ mod tests {
         ConsoleSettings { columns: 60, symbols, palette: Palette { color: false }, verbosity: Verbosity::Normal }
     }
 
+    fn read(document: &Value) -> TraceDocument {
+        TraceDocument::read(document.to_string()).expect("a trace")
+    }
+
     fn drawn(document: &Value) -> String {
-        conversation_text(document, Length::Short, settings(Symbols::UNICODE))
+        conversation_text(&read(document), Length::Short, settings(Symbols::UNICODE))
     }
 
     #[test]
@@ -325,7 +297,7 @@ mod tests {
           It was sent.
         ✗ error: cut off
         "#);
-        let ascii = conversation_text(&document, Length::Full, settings(Symbols::ASCII));
+        let ascii = conversation_text(&read(&document), Length::Full, settings(Symbols::ASCII));
         assert!(ascii.is_ascii(), "{ascii}");
     }
 
@@ -346,7 +318,7 @@ mod tests {
             {"input": {"q": 1}, "output": {"answer": [1, 2]}},
             {"input": [1], "output": 3},
             {"input": {"message": null}, "output": {"response": null}},
-            7
+            {}
         ], "error": {"code": 3}});
         insta::assert_snapshot!(drawn(&document), @r#"
         ── step 1 of 5 ─────────────────────────────────────────────
@@ -386,6 +358,7 @@ mod tests {
             "output": {"response": long},
             "tool_calls": [{"name": "\u{1b}c", "arguments": "x".repeat(1_000_000), "result": "\u{9b}31m", "error": "\u{8}"}],
         }]});
+        let document = read(&document);
         for length in [Length::Short, Length::Full] {
             let text = conversation_text(&document, length, settings(Symbols::UNICODE));
             let hostile = text.chars().find(|character| character.is_control() && *character != '\n');

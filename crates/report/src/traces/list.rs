@@ -1,7 +1,8 @@
 //! A list of traces: a line for each.
 
-use karat_core::feedback::Rating;
-use karat_core::stored::{TraceList, TraceListed};
+use karat_core::rating::Rating;
+use karat_core::stored::TraceListed;
+use karat_evals::shown::TraceList;
 
 use super::minute;
 use crate::console::{ConsoleSettings, Verbosity};

@@ -1,7 +1,7 @@
 //! One trace: what is known of it, its conversation, what evals and people said.
 
-use karat_core::stored::{ShownTrace, StoredExecution};
-use serde_json::Value;
+use karat_evals::shown::ShownTrace;
+use karat_evals::version::StoredExecution;
 
 use super::block::{Canvas, Length};
 use super::{conversation, count, duration, minute};
@@ -15,10 +15,9 @@ const NOTE: usize = 6;
 /// Draws a trace.
 pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings) -> String {
     let mut canvas = Canvas::new(settings, length);
-    let document: Value = serde_json::from_str(shown.document.get()).unwrap_or_default();
-    draw_head(shown, &document, &mut canvas);
+    draw_head(shown, &mut canvas);
     canvas.line("");
-    conversation::draw(&document, &mut canvas);
+    conversation::draw(&shown.document, &mut canvas);
     if !shown.executions.is_empty() {
         canvas.line("");
         canvas.rule("evals");
@@ -48,8 +47,8 @@ pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings)
     canvas.out
 }
 
-fn draw_head(shown: &ShownTrace, document: &Value, canvas: &mut Canvas) {
-    let head = &shown.listed.head;
+fn draw_head(shown: &ShownTrace, canvas: &mut Canvas) {
+    let (head, document) = (&shown.listed.head, &shown.document);
     let title = format!("trace {}", canvas.settings.palette.bold(printable(&head.trace_id)));
     canvas.line(&title);
     let mut fact = |name: &str, value: &str| canvas.text(value, &format!("  {name:<9}"), 11, 2);
@@ -73,11 +72,10 @@ fn draw_head(shown: &ShownTrace, document: &Value, canvas: &mut Canvas) {
     if let Some(session) = &head.session_id {
         fact("session", session);
     }
-    if let Some(user) = document.get("user_id").and_then(Value::as_str) {
+    if let Some(user) = document.user_id() {
         fact("user", user);
     }
-    let tags: Vec<&str> =
-        document.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let tags = document.tags();
     if !tags.is_empty() {
         fact("tags", &tags.join(", "));
     }

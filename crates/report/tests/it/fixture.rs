@@ -8,7 +8,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Gate, GateResult};
 use karat_core::result::combine;
-use karat_core::result::{CaseDetails, CaseResult, Outcome, ResultMetadata, SuiteResult, Summary};
+use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, ResultMetadata, SuiteResult, Summary};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricVerdict,
@@ -81,6 +81,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
         assertions_run: 2,
         assertions_skipped: 0,
         vacuous: false,
+        cause: None,
         error: None,
         failures: Vec::new(),
         details: CaseDetails::default(),
@@ -99,11 +100,18 @@ pub(crate) fn failed(id: &str, description: &str, failures: &[(&str, &str)]) -> 
         })
         .collect();
     let error = failures.first().map(|failure| failure.message.clone());
-    CaseResult { error, failures, ..case(id, description, Outcome::Failed) }
+    let cause = Some(Cause::Assertion);
+    CaseResult { cause, error, failures, ..case(id, description, Outcome::Failed) }
 }
 
 pub(crate) fn errored(id: &str, description: &str, error: &str) -> CaseResult {
-    CaseResult { error: Some(error.to_owned()), assertions_run: 0, ..case(id, description, Outcome::Errored) }
+    let (cause, error) = (Some(Cause::Agent), Some(error.to_owned()));
+    CaseResult { cause, error, assertions_run: 0, ..case(id, description, Outcome::Errored) }
+}
+
+pub(crate) fn timed_out(id: &str, description: &str) -> CaseResult {
+    let (cause, error) = (Some(Cause::Timeout), Some(Cause::TIMEOUT_TEXT.to_owned()));
+    CaseResult { cause, error, ..case(id, description, Outcome::Failed) }
 }
 
 /// Tells a run in events; cases end in the opposite of the file's order.
@@ -145,7 +153,7 @@ pub(crate) fn events() -> Vec<RunEvent> {
     ];
     let mut vacuous = case("gs-get-weather-006", "Nothing to check", Outcome::Passed);
     (vacuous.vacuous, vacuous.assertions_run, vacuous.assertions_skipped) = (true, 0, 2);
-    let timeout = CaseResult { error: Some("timeout".to_owned()), ..failed("gs-get-weather-005", "Too slow", &[]) };
+    let timeout = timed_out("gs-get-weather-005", "Too slow");
     weather.cases = vec![
         (0, passed),
         (1, failed("gs-get-weather-002", "Names the city", &two)),
@@ -173,7 +181,7 @@ pub(crate) fn events() -> Vec<RunEvent> {
 pub(crate) fn tried() -> Vec<RunEvent> {
     let try_of = |letter: char| match letter {
         'p' => case("gs-x-001", "Sometimes", Outcome::Passed),
-        't' => CaseResult { error: Some("timeout".to_owned()), ..failed("gs-x-001", "Sometimes", &[]) },
+        't' => timed_out("gs-x-001", "Sometimes"),
         'e' => errored("gs-x-001", "Sometimes", "HTTP 500"),
         _ => failed("gs-x-001", "Sometimes", &[("toolsCalled", "expected 'a'"), ("minLength", "expected 5")]),
     };

@@ -1,7 +1,6 @@
 //! Several agents side by side.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use karat_core::case::Tier;
 use karat_core::event::Reporter;
@@ -26,10 +25,10 @@ const PLAIN: ConsoleSettings = ConsoleSettings {
 
 /// Returns what the terminal shows of a run.
 fn shown(events: &[RunEvent], settings: ConsoleSettings) -> String {
-    let text = Rc::new(RefCell::new(String::new()));
-    let printed = Rc::clone(&text);
+    let text = Arc::new(Mutex::new(String::new()));
+    let printed = Arc::clone(&text);
     let output = Box::new(move |part: &str| {
-        printed.borrow_mut().push_str(part);
+        printed.lock().expect("no panic").push_str(part);
         Ok(())
     });
     let mut reporter = ConsoleReporter::new(settings, output);
@@ -38,7 +37,7 @@ fn shown(events: &[RunEvent], settings: ConsoleSettings) -> String {
         reporter.flush().expect("printed");
     }
     drop(reporter);
-    Rc::into_inner(text).expect("the reporter is gone").into_inner()
+    Arc::into_inner(text).expect("the reporter is gone").into_inner().expect("no panic")
 }
 
 fn costing(mut case: CaseResult, duration_ms: u64, cost_usd: Option<f64>) -> CaseResult {

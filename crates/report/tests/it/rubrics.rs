@@ -1,8 +1,6 @@
 //! Rubric suites: apart from all that passes or fails.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use karat_core::event::Reporter;
 use karat_core::event::{RunEvent, RunTotals};
@@ -31,13 +29,13 @@ fn events(text: &str) -> Vec<RunEvent> {
 }
 
 fn console(events: &[RunEvent], columns: usize, symbols: Symbols, verbosity: Verbosity) -> String {
-    let shown = Rc::new(RefCell::new(String::new()));
-    let out = Rc::clone(&shown);
+    let shown = Arc::new(Mutex::new(String::new()));
+    let out = Arc::clone(&shown);
     let settings = ConsoleSettings { columns, symbols, palette: Palette { color: false }, verbosity };
     let mut reporter = ConsoleReporter::new(
         settings,
         Box::new(move |text| {
-            out.borrow_mut().push_str(text);
+            out.lock().expect("no panic").push_str(text);
             Ok(())
         }),
     );
@@ -45,7 +43,7 @@ fn console(events: &[RunEvent], columns: usize, symbols: Symbols, verbosity: Ver
         reporter.on_event(event).expect("memory");
     }
     reporter.flush().expect("memory");
-    shown.take()
+    std::mem::take(&mut *shown.lock().expect("no panic"))
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! Stopping before the end: on request, or at the first case that does not pass.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::exit::ExitStatus;
-use karat_runner::{Plan, Reporters, run};
-use karat_testkit::clock::FixedClock;
+use karat_runner::Plan;
 use rstest::rstest;
-use tokio::sync::watch;
 
 use crate::support::{Act, FakeAgent, cases, plan, play, play_until, suite};
 
@@ -60,21 +57,6 @@ async fn cancelled_before_the_first_nothing_is_asked() {
 async fn a_request_to_stop_that_comes_too_late_changes_nothing() {
     let ran = play_until(100, plan(vec![suite("a", cases(&["1"]))]), tens(&["1"])).await;
     assert_eq!((ran.totals.passed, ran.totals.interrupted), (1, false));
-}
-
-/// Whoever starts a run without ever stopping it may let go of the switch.
-#[tokio::test(start_paused = true)]
-async fn a_switch_that_is_gone_stops_nothing() {
-    for initial in [false, true] {
-        let (switch, cancelled) = watch::channel(initial);
-        drop(switch);
-        let agent = Arc::new(tens(&["1", "2"]));
-        let plan = plan(vec![suite("a", cases(&["1", "2"]))]);
-        let totals = run(plan, vec![agent], &FixedClock::default(), cancelled, &mut Reporters::default()).await;
-        let expected = if initial { (0, 2) } else { (2, 0) };
-        assert_eq!((totals.passed, totals.not_run), expected);
-        assert_eq!(totals.interrupted, initial);
-    }
 }
 
 #[rstest]

@@ -1,8 +1,7 @@
 //! What a suite's result says, and who gets to hear it.
 
-use std::cell::RefCell;
 use std::io;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_core::case::Metadata;
@@ -266,7 +265,7 @@ async fn the_start_tells_what_is_to_come() {
 struct FullDisk {
     what: &'static str,
     at_flush: bool,
-    asked: Rc<RefCell<usize>>,
+    asked: Arc<Mutex<usize>>,
 }
 
 impl FullDisk {
@@ -277,7 +276,7 @@ impl FullDisk {
 
 impl Reporter for FullDisk {
     fn on_event(&mut self, _event: &RunEvent) -> Result<(), ReportError> {
-        *self.asked.borrow_mut() += 1;
+        *self.asked.lock().unwrap() += 1;
         if self.at_flush { Ok(()) } else { Err(self.fail()) }
     }
 
@@ -291,13 +290,13 @@ impl Reporter for FullDisk {
 #[case(true)]
 #[tokio::test(start_paused = true)]
 async fn a_reporter_that_fails_keeps_nobody_from_the_events(#[case] at_flush: bool) {
-    let asked = Rc::new(RefCell::new(0));
-    let broken = |what| Box::new(FullDisk { what, at_flush, asked: Rc::clone(&asked) }) as Box<dyn Reporter>;
+    let asked = Arc::new(Mutex::new(0));
+    let broken = |what| Box::new(FullDisk { what, at_flush, asked: Arc::clone(&asked) }) as Box<dyn Reporter>;
     // Before the recorder, which must still hear everything.
     let others = vec![broken("the report"), broken("the log")];
     let ran = play_with(plan(vec![suite("a", cases(&["1", "2"]))]), mixed(), None, others).await;
     assert_eq!(ran.story(), ["run", "1", "2", "suite 0", "end"]);
-    assert_eq!(*asked.borrow(), 10, "they may recover, so they are told on");
+    assert_eq!(*asked.lock().unwrap(), 10, "they may recover, so they are told on");
     let mut texts: Vec<String> = ran.errors.iter().map(ToString::to_string).collect();
     texts.sort();
     texts.dedup();
@@ -309,23 +308,23 @@ async fn a_reporter_that_fails_keeps_nobody_from_the_events(#[case] at_flush: bo
 /// Whoever shows progress must not wait for the end of the run.
 #[tokio::test(start_paused = true)]
 async fn what_finished_is_flushed_while_others_run() {
-    struct Watcher(Rc<RefCell<Vec<(u128, usize)>>>, tokio::time::Instant, usize);
+    struct Watcher(Arc<Mutex<Vec<(u128, usize)>>>, tokio::time::Instant, usize);
     impl Reporter for Watcher {
         fn on_event(&mut self, _event: &RunEvent) -> Result<(), ReportError> {
             self.2 += 1;
             Ok(())
         }
         fn flush(&mut self) -> Result<(), ReportError> {
-            self.0.borrow_mut().push((self.1.elapsed().as_millis(), self.2));
+            self.0.lock().unwrap().push((self.1.elapsed().as_millis(), self.2));
             Ok(())
         }
     }
-    let seen = Rc::new(RefCell::new(Vec::new()));
-    let watcher = Watcher(Rc::clone(&seen), tokio::time::Instant::now(), 0);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let watcher = Watcher(Arc::clone(&seen), tokio::time::Instant::now(), 0);
     let agent = FakeAgent::default().on("1", 10, Act::say("ok")).on("2", 500, Act::say("ok"));
     let plan = Plan { concurrency: 2, ..plan(vec![suite("a", cases(&["1", "2"]))]) };
     play_with(plan, agent, None, vec![Box::new(watcher)]).await;
-    let seen = seen.borrow();
+    let seen = seen.lock().unwrap();
     assert_eq!(seen.first(), Some(&(10, 2)), "the start and the first case are shown when it has ended: {seen:?}");
     assert_eq!(seen.last(), Some(&(500, 5)), "{seen:?}");
 }

@@ -50,7 +50,7 @@ impl ChatModel for FakeJudge {
                 "half" => json!({ "score": 0.5, "reason": "half" }),
                 "echo" => json!({ "score": 0, "reason": question["response"] }),
                 "broken" => return Err(AgentError::new("overloaded", Duration::ZERO)),
-                "last" => return Err(AgentError { ends_run: true, ..AgentError::new("budget", Duration::ZERO) }),
+                "last" => return Err(AgentError::budget("budget")),
                 "panic" => panic!("no judge"),
                 "slow" => {
                     sleep(Duration::from_hours(1)).await;

@@ -1,8 +1,6 @@
 //! An agent that behaves as a test says, plans for it, and what came of a run.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,8 +18,8 @@ use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::Trace;
 use karat_runner::{Plan, Reporters, Rubrics, SuitePlan, run};
 use karat_testkit::clock::FixedClock;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 /// What a case's agent does.
 #[derive(Debug, Clone)]
@@ -243,36 +241,40 @@ pub(crate) async fn play_with(
     cancel_after: Option<Duration>,
     others: Vec<Box<dyn Reporter>>,
 ) -> Ran {
-    let (cancel, cancelled) = watch::channel(cancel_after.is_some_and(|after| after.is_zero()));
-    tokio::spawn(async move {
-        match cancel_after {
-            Some(after) => sleep(after).await,
-            None => std::future::pending().await,
+    let cancel = CancellationToken::new();
+    if let Some(after) = cancel_after {
+        let cancel = cancel.clone();
+        if after.is_zero() {
+            cancel.cancel();
         }
-        cancel.send_replace(true);
-    });
+        tokio::spawn(async move {
+            sleep(after).await;
+            cancel.cancel();
+        });
+    }
     let mut reporters = Reporters::default();
     for other in others {
         reporters.add(other);
     }
     let recorder = Recorder::default();
-    let events = Rc::clone(&recorder.0);
+    let events = Arc::clone(&recorder.0);
     reporters.add(Box::new(recorder));
     let selected = plan.suites.iter().map(|suite| suite.file.cases.len()).collect::<Vec<_>>();
     let log = Arc::clone(&agent.log);
-    let totals = run(plan, vec![Arc::new(agent)], &FixedClock::default(), cancelled, &mut reporters).await;
+    let totals = run(plan, vec![Arc::new(agent)], &FixedClock::default(), &cancel, &mut reporters).await;
     let log = std::mem::take(&mut *log.lock().unwrap());
-    let ran = Ran { events: events.take(), totals, errors: reporters.into_errors(), log };
+    let ran =
+        Ran { events: std::mem::take(&mut *events.lock().unwrap()), totals, errors: reporters.into_errors(), log };
     ran.check(&selected);
     ran
 }
 
 #[derive(Default)]
-struct Recorder(Rc<RefCell<Vec<RunEvent>>>);
+struct Recorder(Arc<Mutex<Vec<RunEvent>>>);
 
 impl Reporter for Recorder {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
-        self.0.borrow_mut().push(event.clone());
+        self.0.lock().unwrap().push(event.clone());
         Ok(())
     }
 }

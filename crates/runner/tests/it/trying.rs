@@ -12,7 +12,7 @@ use karat_core::trials::TrialCounts;
 use karat_runner::{Baseline, Plan, Reporters, SuitePlan, run};
 use karat_testkit::clock::FixedClock;
 use serde_json::Map;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{Act, FakeAgent, case, cases, plan, play, play_until, suite};
 
@@ -202,11 +202,16 @@ async fn each_agent_has_its_own_gates() {
     let bad = FakeAgent::default().called("bad").on("m", 0, Act::say("no"));
     let suites = vec![suite("a", cases(&["m"])), SuitePlan { agent: 1, ..suite("a", cases(&["m"])) }];
     let gates = Some(Gates { pass_rate: Some(0.9), ..Gates::default() });
-    let (_cancel, cancelled) = watch::channel(false);
     let mut reporters = Reporters::default();
     let plan = Plan { gates, ..plan(suites) };
-    let totals =
-        run(plan, vec![Arc::new(good), Arc::new(bad)], &FixedClock::default(), cancelled, &mut reporters).await;
+    let totals = run(
+        plan,
+        vec![Arc::new(good), Arc::new(bad)],
+        &FixedClock::default(),
+        &CancellationToken::new(),
+        &mut reporters,
+    )
+    .await;
     let found: Vec<_> = totals.gates.iter().map(|result| (result.agent.as_deref(), result.held)).collect();
     assert_eq!(found, [(Some("good"), Some(true)), (Some("bad"), Some(false))]);
     assert_eq!(totals.status(), ExitStatus::Failed);

@@ -7,7 +7,8 @@ use arrow_array::builder::{BooleanBuilder, StringBuilder, TimestampMillisecondBu
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use karat_core::judgement::{ErrorKind, Execution};
+use karat_core::judgement::ErrorKind;
+use karat_evals::execution::Execution;
 
 /// How many bytes of text a record batch may have: what functions print must fill neither the memory nor a column.
 const MOST_BYTES: usize = 64 << 20;

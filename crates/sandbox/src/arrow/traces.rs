@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamReader;
 use super::column::{Texts, find};
 use super::guard::guarded;
 use super::{ArrowError, FILE_BEGINNING, STREAM_BEGINNING};
-use crate::lines::{Input, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, Position, Unit};
+use crate::lines::{Input, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, NoText, Position, Unit};
 
 /// The most rows of a record batch. A column of nulls takes no room, so that a stream could claim any number of them.
 const MOST_ROWS: usize = 1 << 31;
@@ -162,12 +162,12 @@ impl<R: Read> ArrowTraces<R> {
         while next < rows && inputs.len() < MAX_BATCH_TRACES && size < MAX_BATCH_BYTES {
             self.rows += 1;
             let text = match texts.bytes(*next) {
-                Some(text) if text.len() > MAX_TRACE_BYTES => Err(format!("longer than {} MB", MAX_TRACE_BYTES >> 20)),
+                Some(text) if text.len() > MAX_TRACE_BYTES => Err(NoText::TooLong),
                 Some(text) => {
                     size += text.len();
                     Ok(text.to_vec())
                 }
-                None => Err("there is no trace".to_owned()),
+                None => Err(NoText::Missing),
             };
             inputs.push(Input { key: Position { unit: Unit::Row, number: self.rows }, text });
             *next += 1;
@@ -223,7 +223,7 @@ mod tests {
         read_arrow(io::Cursor::new(bytes.to_vec()), &columns)
     }
 
-    fn texts(inputs: Vec<Input<Position>>) -> Vec<Result<String, String>> {
+    fn texts(inputs: Vec<Input<Position>>) -> Vec<Result<String, NoText>> {
         inputs.into_iter().map(|one| one.text.map(|text| String::from_utf8_lossy(&text).into_owned())).collect()
     }
 
@@ -239,7 +239,7 @@ mod tests {
         let batch = batch(vec![("other", other), ("trace", ArrayRef::clone(&column)), ("trace_id", column)]);
         let (mut traces, batches) = read(&stream(&batch.schema(), &[batch])).expect("a stream");
         let inputs = traces.next().expect("rows").expect("readable");
-        let none = Err("there is no trace".to_owned());
+        let none = Err(NoText::Missing);
         assert_eq!(
             inputs.iter().map(|one| (one.key.unit, one.key.number)).collect::<Vec<_>>(),
             [1, 2, 3].map(|n| (Unit::Row, n))

@@ -1,8 +1,8 @@
 //! OTLP over HTTP: spans at `/v1/traces`, log records at `/v1/logs`.
 //!
-//! A request is read (`body.rs`), unpacked (`unpack.rs`), understood (by `karat_traces::otlp`), stored together with
-//! others that wait (`writer.rs`), and only then answered, in the encoding that it came in (`answer.rs`). How much of all
-//! that is in memory at once is bounded (`room.rs`).
+//! A request is read (`body.rs`), unpacked (`unpack.rs`), understood (by `karat_traces::otlp`), stored by the sink, and only
+//! then answered, in the encoding that it came in (`answer.rs`). How much of all that is in memory at once is bounded
+//! (`room.rs`).
 
 mod answer;
 mod body;
@@ -11,7 +11,6 @@ mod limits;
 mod room;
 mod router;
 mod unpack;
-mod writer;
 
 pub use limits::Limits;
 pub use router::otlp_router;

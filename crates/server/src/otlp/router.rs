@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{EXPECT, ORIGIN};
 use axum::http::{HeaderMap, Method, Response, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::routing::{get, post};
-use karat_traces::Refused;
 use karat_traces::otlp::{SpansRead, Unreadable, read_json, read_logs_protobuf, read_traces_protobuf};
+use karat_traces::{Refused, TraceParts};
+use karat_workflows::receive_traces::{RefusedRequest, RefusedTrace};
+use tracing::{Instrument as _, debug, debug_span};
 
 use super::Signal;
 use super::answer::{Partial, refused, stored};
@@ -20,16 +24,14 @@ use super::encoding::{Encoding, Packing};
 use super::limits::Limits;
 use super::room::{Arrived, Place, Room};
 use super::unpack::{UnpackProblem, unpack};
-use super::writer::{WriteProblem, Writer};
-use crate::sink::{RefusedRequest, TraceSink};
+use crate::sink::TraceSink;
 
 /// How many refusals a message lists.
-const MOST_LISTED: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// What requests share.
 struct Receiver {
     sink: Arc<dyn TraceSink>,
-    writer: Writer,
     room: Room,
     limits: Limits,
 }
@@ -40,11 +42,9 @@ struct Refusal {
     message: String,
 }
 
-/// Returns what takes OTLP at `/v1/traces` and `/v1/logs` and says at `/healthz` that it is there. Must be called where
-/// tasks can be spawned.
+/// Returns what takes OTLP at `/v1/traces` and `/v1/logs` and says at `/healthz` that it is there.
 pub fn otlp_router(sink: Arc<dyn TraceSink>, limits: Limits) -> Router {
-    let writer = Writer::start(Arc::clone(&sink));
-    let receiver = Arc::new(Receiver { sink, writer, room: Room::new(limits.total_bytes), limits });
+    let receiver = Arc::new(Receiver { sink, room: Room::new(limits.total_bytes), limits });
     Router::new()
         .route("/v1/traces", post(traces))
         .route("/v1/logs", post(logs))
@@ -52,6 +52,19 @@ pub fn otlp_router(sink: Arc<dyn TraceSink>, limits: Limits) -> Router {
         .route("/healthz", get(healthy))
         .fallback(nothing_here)
         .with_state(receiver)
+        .layer(from_fn(logged))
+}
+
+/// Logs a request and how it was answered.
+async fn logged(request: Request, next: Next) -> Response<Body> {
+    let span = debug_span!("request", method = %request.method(), path = %request.uri().path());
+    let answer = async move {
+        let start = Instant::now();
+        let response = next.run(request).await;
+        debug!(status = response.status().as_u16(), elapsed_ms = start.elapsed().as_millis(), "answered");
+        response
+    };
+    answer.instrument(span).await
 }
 
 async fn traces(State(receiver): State<Arc<Receiver>>, request: Request) -> Response<Body> {
@@ -120,14 +133,7 @@ impl Receiver {
             .await
             .map_err(|problem| self.body_refusal(&problem))?;
         let arrived = Arc::new(self.unpacked(packed, packing, place).await?);
-        let partial = match self.store(signal, encoding, &arrived, false).await {
-            Err(NotStored::AmongOthers) => self.store(signal, encoding, &arrived, true).await,
-            stored => stored,
-        };
-        partial.map_err(|problem| match problem {
-            NotStored::Refusal(refusal) => refusal,
-            NotStored::AmongOthers => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "storing failed"),
-        })
+        self.store(signal, encoding, arrived).await
     }
 
     async fn unpacked(&self, packed: Vec<u8>, packing: Packing, place: Place) -> Result<Arrived, Refusal> {
@@ -154,36 +160,41 @@ impl Receiver {
         &self,
         signal: Signal,
         encoding: Encoding,
-        arrived: &Arc<Arrived>,
-        alone: bool,
-    ) -> Result<Option<Partial>, NotStored> {
-        let body = Arc::clone(arrived);
-        let read = aside(move || read(signal, encoding, &body.bytes)).await.map_err(NotStored::Refusal)?;
-        let SpansRead { traces: parts, mut refused } = read.map_err(|why| {
-            NotStored::Refusal(Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {why}")))
-        })?;
+        arrived: Arc<Arrived>,
+    ) -> Result<Option<Partial>, Refusal> {
+        let body = Arc::clone(&arrived);
+        let read = aside(move || read(signal, encoding, &body.bytes)).await?;
+        let SpansRead { traces: parts, mut refused } =
+            read.map_err(|why| Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {why}")))?;
         let mut rejected = refused.len() as u64;
         if !parts.is_empty() {
             let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
             for part in &parts {
                 *sizes.entry(part.trace_id.clone()).or_default() += (part.spans.len() + part.logs.len()) as u64;
             }
-            let traces = self.writer.write(parts, arrived, alone).await.map_err(|problem| match problem {
-                WriteProblem::AmongOthers => NotStored::AmongOthers,
-                WriteProblem::Store(error) => {
-                    NotStored::Refusal(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message))
-                }
-            })?;
-            for trace in traces.iter() {
-                // What was stored together with this is not this sender's.
-                if let Some(size) = sizes.remove(&trace.trace_id) {
-                    rejected += size;
-                    let place = format!("trace {}", trace.trace_id);
-                    refused.push(Refused { place, message: trace.message.clone() });
-                }
+            for RefusedTrace { trace_id, message } in self.write(parts, arrived).await? {
+                rejected += sizes.remove(&trace_id).unwrap_or_default();
+                refused.push(Refused { place: format!("trace {trace_id}"), message });
             }
         }
         Ok((rejected > 0).then(|| Partial { rejected, message: listed(signal, rejected, &refused) }))
+    }
+
+    /// Stores traces on a task of its own: what has arrived is stored even where the sender goes away, takes its room as long,
+    /// and where the sink panics, others are still served.
+    async fn write(&self, parts: Vec<TraceParts>, arrived: Arc<Arrived>) -> Result<Vec<RefusedTrace>, Refusal> {
+        let sink = Arc::clone(&self.sink);
+        let storing = async move {
+            let stored = sink.store(parts).await;
+            drop(arrived);
+            stored
+        };
+        let storing = tokio::spawn(storing.in_current_span());
+        match storing.await {
+            Ok(Ok(refused)) => Ok(refused),
+            Ok(Err(error)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
+            Err(_) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "storing failed")),
+        }
     }
 
     fn body_refusal(&self, problem: &BodyProblem) -> Refusal {
@@ -202,13 +213,6 @@ impl Receiver {
             BodyProblem::Broken => Refusal::new(StatusCode::BAD_REQUEST, "the connection broke"),
         }
     }
-}
-
-/// Why a request that has arrived is not stored.
-enum NotStored {
-    Refusal(Refusal),
-    /// It may be another request's fault.
-    AmongOthers,
 }
 
 impl Refusal {
@@ -251,13 +255,13 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 fn listed(signal: Signal, rejected: u64, refused: &[Refused]) -> String {
     let plural = if rejected == 1 { "" } else { "s" };
     let mut message = format!("{rejected} {}{plural} refused", signal.item());
-    for (index, Refused { place, message: why }) in refused.iter().take(MOST_LISTED).enumerate() {
+    for (index, Refused { place, message: why }) in refused.iter().take(MAX_LISTED).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });
         message.push_str(place);
         message.push_str(": ");
         message.push_str(why);
     }
-    if let Some(more) = refused.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+    if let Some(more) = refused.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
         let _ = write!(message, "; and {more} more");
     }
     message

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use karat_server::Limits;
@@ -43,8 +42,6 @@ async fn spans_of_a_trace_come_from_everywhere_in_any_order() {
     let stored = receiver.sink.traces();
     assert_eq!(stored.len(), traces as usize);
     assert!(stored.values().all(|trace| trace.spans.len() == usize::from(clients)));
-    let writes = receiver.sink.writes.load(Ordering::SeqCst);
-    assert!(writes < 300, "requests that wait are stored together: {writes} writes for 500 requests");
 }
 
 /// What cannot be stored fails its own request, however many are stored together.

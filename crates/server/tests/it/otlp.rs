@@ -5,7 +5,8 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use karat_server::{Limits, RefusedRequest};
+use karat_server::Limits;
+use karat_workflows::receive_traces::RefusedRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use prost::Message as _;
 use rstest::rstest;

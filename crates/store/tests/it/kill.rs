@@ -4,9 +4,10 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use karat_core::feedback::Rating;
-use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
 use karat_core::stored::{NewTrace, TraceFilter};
+use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
 use karat_store::{Location, Store};
 
 use crate::support::{Kind, Place, at, execution, says, trace, version};

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use karat_core::feedback::{Feedback, Rating, consensus};
-use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{AddedVersion, AgreementCounts, ContradictionFilter, Resolution, ResolutionKind};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_evals::agreement::AgreementCounts;
+use karat_evals::contradiction::{ContradictionFilter, Resolution, ResolutionKind, contradicts};
+use karat_evals::feedback::{Feedback, consensus};
+use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
+use karat_evals::version::AddedVersion;
 use karat_store::Store;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -132,7 +136,7 @@ impl Model {
         for (eval, (version, _)) in &self.newest {
             for (trace, result) in self.current(*eval, *version) {
                 if let (Some(passed), Some(rating)) = (result, self.rating(trace))
-                    && rating.contradicts(passed)
+                    && contradicts(rating, passed)
                 {
                     let about = (*eval, trace, self.traces[&trace], passed, rating);
                     let resolved = self.resolved.contains(&about);

@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use karat_core::feedback::Rating;
-use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_evals::port::{EvalStore, FeedbackStore};
 use karat_store::Location;
 
 use crate::support::{Kind, Place, at, execution, says, trace, version};

@@ -3,9 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use karat_core::feedback::{Feedback, Rating};
+use karat_core::document::TraceDocument;
 use karat_core::judgement::ErrorKind;
-use karat_core::stored::{Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
+use karat_core::rating::Rating;
+use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_evals::feedback::Feedback;
+use karat_evals::version::{NewVersion, StoredExecution};
 use karat_store::{Location, Store};
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
@@ -145,7 +148,7 @@ pub(crate) fn document(id: &str, said: &str, seconds: i64) -> Value {
 pub(crate) fn trace_of(id: &str, document: &Value) -> NewTrace {
     let text = document.to_string();
     NewTrace {
-        head: TraceHead::of(id, document, &text),
+        head: TraceHead::of(id, &TraceDocument::read(text.as_str()).expect("a trace")),
         source: "karat".to_owned(),
         raw: format!("raw: {text}").into_bytes(),
         document: text,

@@ -1,8 +1,11 @@
 //! Several who use one store at once.
 
-use karat_core::feedback::Rating;
-use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{AddedVersion, ContradictionFilter, Expected, NewTrace, NewVersion, Put, TraceFilter};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_core::stored::{Expected, NewTrace, Put, TraceFilter};
+use karat_evals::contradiction::ContradictionFilter;
+use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
+use karat_evals::version::{AddedVersion, NewVersion};
 use karat_store::{Location, Store, raw_hash};
 use rstest::rstest;
 

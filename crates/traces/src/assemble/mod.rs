@@ -12,7 +12,7 @@ mod outline;
 mod step;
 mod tree;
 
-use karat_core::document::{StepUsage, TraceDocument};
+use karat_core::document::{StepUsage, TraceContent};
 use serde_json::{Map, Value};
 
 use crate::parts::{Role, TraceParts};
@@ -26,7 +26,7 @@ use tree::Tree;
 /// A document, and what people said of the trace in its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assembled {
-    pub document: TraceDocument,
+    pub document: TraceContent,
     pub feedback: Vec<SourceFeedback>,
 }
 
@@ -61,7 +61,7 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
     let attribute = |read: fn(&Map<String, Value>) -> Option<&str>| {
         tree.by_time.iter().find_map(|index| read(&tree.spans[*index].attributes)).map(str::to_owned)
     };
-    let document = TraceDocument {
+    let document = TraceContent {
         trace_id: parts.trace_id.clone(),
         name: attribute(vocabulary::trace_name)
             .or_else(|| root.map(|root| tree.spans[root].name.clone()).filter(|name| !name.is_empty())),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use karat_http::{
     BodyError, Client, ClientError, ClientOptions, Retry, RetryClass, RetryPolicy, StatusCode, Url, client,
-    error_chain, parse_url, read_body, redact_url,
+    error_chain, parse_url, read_body, redact_url, send,
 };
 use serde_json::Value;
 
@@ -142,7 +142,7 @@ impl Transport {
 
     async fn try_once(&self, url: &Url, path: &str) -> Result<Reply, Failure> {
         let request = self.client.get(url.clone()).basic_auth(&self.keys.public, Some(&self.keys.secret));
-        let response = request.send().await.map_err(unreachable)?;
+        let response = send(request).await.map_err(unreachable)?;
         let (status, class) = (response.status(), RetryClass::of(&response));
         match status {
             StatusCode::NOT_FOUND => return Ok(Reply::Missing),

@@ -1,6 +1,6 @@
 //! What people said of a span, by `OpenInference`'s annotations.
 
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use serde_json::{Map, Value};
 
 use super::indexed;

@@ -1,6 +1,6 @@
 //! Real exports of an agent that lists Helm releases: by Jaeger and by Tempo. See `tests/fixtures/otel/LICENSE`.
 
-use karat_core::document::{Message, TraceDocument};
+use karat_core::document::{Message, TraceContent};
 use karat_traces::{TraceParts, assemble, jaeger, otlp};
 use serde_json::Value;
 
@@ -15,16 +15,16 @@ fn only(read: otlp::SpansRead) -> TraceParts {
     read.traces.into_iter().next().expect("one trace")
 }
 
-fn helm() -> TraceDocument {
+fn helm() -> TraceContent {
     assemble(&only(jaeger::read_json(&fixture("helm.json")).expect("an export"))).document
 }
 
-fn tempo() -> TraceDocument {
+fn tempo() -> TraceContent {
     assemble(&only(otlp::read_json(&fixture("tempo_export_with_batches.json")).expect("an export"))).document
 }
 
 /// Draws a document so that a person can compare it with the export.
-fn drawn(document: &TraceDocument) -> String {
+fn drawn(document: &TraceContent) -> String {
     let mut lines = Vec::new();
     let one_line = |text: &str| {
         let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -34,7 +34,7 @@ fn drawn(document: &TraceDocument) -> String {
             line
         }
     };
-    let head = TraceDocument { steps: Vec::new(), ..document.clone() };
+    let head = TraceContent { steps: Vec::new(), ..document.clone() };
     lines.push(serde_json::to_string_pretty(&head).expect("JSON"));
     for (at, step) in document.steps.iter().enumerate() {
         lines.push(format!("step {at} by {:?} of {:?}, {:?}", step.model, step.agent, step.stop_reason));

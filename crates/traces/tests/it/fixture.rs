@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use karat_core::document::TraceDocument;
+use karat_core::document::TraceContent;
 use karat_traces::{Imported, Kind, Piece, ReadError, read};
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(crate) fn read_text(kind: Option<Kind>, text: &str) -> Vec<Result<Piece, Rea
     read(kind, Cursor::new(text.as_bytes().to_vec())).collect()
 }
 
-pub(crate) fn document(imported: &Imported) -> TraceDocument {
+pub(crate) fn document(imported: &Imported) -> TraceContent {
     serde_json::from_str(&imported.document).expect("a document")
 }
 

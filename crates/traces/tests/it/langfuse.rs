@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use karat_core::document::{StepCall, TraceDocument};
-use karat_core::feedback::Rating;
+use karat_core::document::{StepCall, TraceContent};
+use karat_core::rating::Rating;
 use karat_traces::Kind;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -63,12 +63,12 @@ fn calls_within(text: &str) -> Option<Vec<StepCall>> {
         .collect()
 }
 
-fn calls(document: &TraceDocument) -> impl Iterator<Item = &StepCall> {
+fn calls(document: &TraceContent) -> impl Iterator<Item = &StepCall> {
     document.steps.iter().flat_map(|step| &step.tool_calls)
 }
 
 /// Tells whether a text is in the conversation, or is what a tool gave back.
-fn says(document: &TraceDocument, text: &str) -> bool {
+fn says(document: &TraceContent, text: &str) -> bool {
     let value: Option<Value> = serde_json::from_str(text).ok();
     let said = document
         .steps
@@ -81,7 +81,7 @@ fn says(document: &TraceDocument, text: &str) -> bool {
     })
 }
 
-fn has_call(document: &TraceDocument, wanted: &StepCall) -> bool {
+fn has_call(document: &TraceContent, wanted: &StepCall) -> bool {
     calls(document).any(|call| {
         call.name == wanted.name && call.arguments == wanted.arguments && (wanted.id.is_none() || call.id == wanted.id)
     })

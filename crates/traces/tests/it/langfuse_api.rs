@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_traces::{Kind, LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, Piece, resume_from};
 use serde_json::{Value, json};
 

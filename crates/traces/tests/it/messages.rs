@@ -1,6 +1,6 @@
 //! Logs of OpenAI's and Anthropic's APIs.
 
-use karat_core::document::TraceDocument;
+use karat_core::document::TraceContent;
 use karat_traces::{Imported, Kind};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn read_one(value: &Value) -> Imported {
     whole(read.remove(0).expect("readable"))
 }
 
-fn as_json(document: &TraceDocument) -> String {
+fn as_json(document: &TraceContent) -> String {
     serde_json::to_string_pretty(document).expect("JSON")
 }
 

@@ -1,7 +1,7 @@
 //! Spans for tests, in few words.
 
 use jiff::Timestamp;
-use karat_core::document::TraceDocument;
+use karat_core::document::TraceContent;
 use karat_traces::{Kind, LogEvent, Span, SpanEvent, TraceParts, assemble};
 use serde_json::{Map, Value};
 
@@ -53,12 +53,12 @@ pub(crate) fn parts(spans: impl IntoIterator<Item = Span>) -> TraceParts {
     parts
 }
 
-pub(crate) fn document(spans: impl IntoIterator<Item = Span>) -> TraceDocument {
+pub(crate) fn document(spans: impl IntoIterator<Item = Span>) -> TraceContent {
     assemble(&parts(spans)).document
 }
 
 /// Draws a conversation in one line for each thing that was said or done.
-pub(crate) fn drawn(document: &TraceDocument) -> String {
+pub(crate) fn drawn(document: &TraceContent) -> String {
     let mut lines = Vec::new();
     for step in &document.steps {
         for message in &step.input.messages {

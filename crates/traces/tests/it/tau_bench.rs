@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_traces::Kind;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The same conversation in every vocabulary: a question, a call of a tool, its result, an answer.
 
 use karat_core::document::StepUsage;
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_traces::{Role, Span, assemble};
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -56,8 +56,7 @@ fn from_gap(gap: &Gap, sources: &mut Sources) -> CheckIssue {
         GapKind::Broken => (BROKEN, Severity::Error),
         GapKind::Unknown => (SilencedRule::UNKNOWN.name(), Severity::Warning),
     };
-    // Below the first line stands what a server wrote.
-    let (message, output) = gap.what.split_once('\n').unwrap_or((&gap.what, ""));
+    let (message, output) = gap.parts();
     let help = match gap.kind {
         GapKind::Unknown => Some(unknown_help("there may be more tools than karat knows of")),
         GapKind::Broken => Some(quoted_lines(output)).filter(|lines| !lines.is_empty()),

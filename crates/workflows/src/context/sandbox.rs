@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_core::judgement::Limits;
-pub use karat_sandbox::Isolation;
+use karat_sandbox::Isolation;
 use karat_sandbox::{Function, Guest, Sandbox, Task};
 
 use crate::error::Error;

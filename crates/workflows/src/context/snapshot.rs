@@ -1,20 +1,22 @@
 //! Captures the snapshot just before a run.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use karat_core::redact::Redactor;
 use karat_http::fetch;
 use karat_json::text::shorten;
+use karat_process::{Capture, Command, Failure, Keep, Limits};
 use serde_json::Value;
-use tokio::process::Command;
 
 use crate::error::Error;
 use crate::settings::{Anchored, SnapshotSource, Variables, fill_headers};
 use karat_project::{parse_json, read_text};
 
 /// The maximum size of a snapshot.
-const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
+
+/// What is kept of a command's stderr; less is shown.
+const STDERR: Capture = Capture { keep: Keep::First, max_bytes: 4 * 1024 };
 
 /// Takes the snapshot from its source; one that cannot be had stops the run before anything is sent.
 pub async fn capture(
@@ -32,7 +34,7 @@ pub async fn capture(
             SnapshotSource::Command { command } => run_command(command, source, redactor).await,
             SnapshotSource::Url { url, headers } => {
                 let headers = fill_headers(headers, variables, redactor)?;
-                let body = fetch(url, &headers, MAX_BYTES)
+                let body = fetch(url, &headers, MAX_BYTES as u64)
                     .await
                     .map_err(|error| Error::invalid(format!("cannot capture the snapshot: {error}")))?;
                 read_output(&body, url)
@@ -52,19 +54,18 @@ async fn run_command(
 ) -> Result<Value, Error> {
     let (program, arguments) = command.split_first().map_or(("", command), |(first, rest)| (first.as_str(), rest));
     let fail = |what: String| Error::invalid(format!("cannot capture the snapshot with '{program}': {what}"));
-    let output = Command::new(program)
-        .args(arguments)
-        .current_dir(&source.base)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await
-        .map_err(|error| fail(error.to_string()))?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(fail(format!("{}: {}", output.status, shorten(&redactor.text(stderr.trim()), 400))));
+    let command = Command { stderr: STDERR, ..Command::new(program, arguments, &source.base) };
+    // The caller keeps the time.
+    let run = command.run(&[], Limits { stdout_bytes: MAX_BYTES, time: None }).await;
+    let finished = run.map_err(|error| match error.failure {
+        Failure::Start(error) => fail(error.to_string()),
+        other => fail(other.to_string()),
+    })?;
+    if !finished.status.success() {
+        let stderr = redactor.text(finished.stderr.trim());
+        return Err(fail(format!("{}: {}", finished.status, shorten(&stderr, 400))));
     }
-    read_output(&output.stdout, program)
+    read_output(&finished.stdout, program)
 }
 
 fn read_output(bytes: &[u8], from: &str) -> Result<Value, Error> {

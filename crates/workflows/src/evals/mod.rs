@@ -2,10 +2,9 @@
 
 mod new;
 
-use karat_core::port::EvalStore;
-use karat_core::stored::{
-    AddedVersion, EvalAdded, EvalHistory, EvalList, EvalShown, EvalVersion, EvalsAdded, NewVersion,
-};
+use karat_evals::port::EvalStore;
+use karat_evals::report::{EvalAdded, EvalHistory, EvalList, EvalShown, EvalsAdded};
+use karat_evals::version::{AddedVersion, EvalVersion, NewVersion};
 use karat_store::Store;
 
 pub use self::new::{NewEval, new_eval};

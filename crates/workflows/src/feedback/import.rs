@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
-use karat_core::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
-use karat_core::port::{FeedbackStore, TraceStore};
+use karat_core::port::TraceStore;
+use karat_evals::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
+use karat_evals::port::FeedbackStore;
 use karat_json::{Finding, InvalidFile, Position, without_bom};
 use karat_store::Store;
 use schemars::JsonSchema;

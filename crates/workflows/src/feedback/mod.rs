@@ -5,8 +5,9 @@ mod import;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use karat_core::feedback::{Feedback, Rating, consensus_of};
-use karat_core::port::FeedbackStore;
+use karat_core::rating::Rating;
+use karat_evals::feedback::{Feedback, consensus_of};
+use karat_evals::port::FeedbackStore;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -10,9 +10,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use karat_core::judgement::{Judge, Tally};
-use karat_core::port::{EvalStore, StoreError};
-use karat_core::stored::{EvalVersion, StoredEvalRunSummary, StoredExecution, TraceFilter};
+use karat_core::port::StoreError;
+use karat_core::stored::TraceFilter;
+use karat_evals::execution::Judge;
+use karat_evals::port::EvalStore;
+use karat_evals::report::StoredEvalRunSummary;
+use karat_evals::tally::Tally;
+use karat_evals::version::{EvalVersion, StoredExecution};
 use karat_sandbox::{Function, Judged, Sandbox, StreamError, validate};
 use karat_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -73,7 +77,13 @@ pub async fn judge_stored(
     let mut ended = Ok(run.emit(Event::Planned { to_judge }));
     let sandbox = if to_judge > 0 { Some(context.open_sandbox()?) } else { None };
     for one in &planned {
-        ended = run.judge(one, sandbox.as_ref()).await;
+        let version = &one.version;
+        let mut tally = Tally::new([(version.eval_id.as_str(), version.code_hash.as_str())]);
+        if let Some(sandbox) = sandbox.as_ref().filter(|_| one.to_judge > 0) {
+            ended = run.judge(one, sandbox, &mut tally).await;
+        }
+        // Whatever comes of it, what was judged counts.
+        run.summary.add(version.version, one.judged_before, &tally);
         if !matches!(ended, Ok(ControlFlow::Continue(()))) {
             break;
         }
@@ -99,26 +109,15 @@ impl Run<'_, '_> {
         self.events.emit(event)
     }
 
-    /// Judges what is missing of one eval, and counts it whatever comes of it.
-    async fn judge(&mut self, planned: &PlannedEval, sandbox: Option<&Sandbox>) -> Result<ControlFlow<()>, Error> {
-        let version = &planned.version;
-        let mut tally = Tally::new([(version.eval_id.as_str(), version.code_hash.as_str())]);
-        let ended = match sandbox.filter(|_| planned.to_judge > 0) {
-            Some(sandbox) => self.judge_missing(planned, sandbox, &mut tally).await,
-            None => Ok(ControlFlow::Continue(())),
-        };
-        self.summary.add(version.version, planned.judged_before, &tally);
-        ended
-    }
-
-    async fn judge_missing(
+    /// Judges what is missing of one eval, and adds it to the tally.
+    async fn judge(
         &mut self,
         planned: &PlannedEval,
         sandbox: &Sandbox,
         tally: &mut Tally,
     ) -> Result<ControlFlow<()>, Error> {
         let task = self.request.options.task(vec![Arc::clone(&planned.function)]);
-        let mut stream = sandbox.judge_stream(&task, Pages::read(&self.store, &planned.version, self.request))?;
+        let mut stream = sandbox.judge_stream(&task, Pages::new(&self.store, &planned.version, self.request))?;
         let mut writer = execution_writer(&self.store);
         let mut flow = ControlFlow::Continue(());
         let mut ended = Ok(());

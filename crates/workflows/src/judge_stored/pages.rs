@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
-use karat_core::port::{EvalStore, StoreError, TraceStore};
-use karat_core::stored::{EvalVersion, StoredTrace, TraceFilter};
+use karat_core::port::{StoreError, TraceStore};
+use karat_core::stored::{StoredTrace, TraceFilter};
+use karat_evals::port::EvalStore;
+use karat_evals::version::EvalVersion;
 use karat_sandbox::Input;
 use karat_store::Store;
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
 
 use super::Request;
 
@@ -24,41 +26,28 @@ pub(super) struct TraceKey {
     pub(super) hash: String,
 }
 
-/// An iterator over traces in batches. Pages are read one ahead, while others are judged.
+/// An iterator over traces in batches, for a thread of the sandbox: it waits for the store.
 pub(super) struct Pages {
-    pages: mpsc::Receiver<Result<Vec<StoredTrace>, StoreError>>,
-    waiting: VecDeque<StoredTrace>,
-}
-
-impl Pages {
-    /// Begins to read, on a task that ends with its receiver.
-    pub(super) fn read(store: &Store, version: &EvalVersion, request: &Request) -> Self {
-        let (out, pages) = mpsc::channel(1);
-        let (store, version, filter) = (store.clone(), version.clone(), request.filter.clone());
-        tokio::spawn(read_pages(store, version, filter, request.again, out));
-        Self { pages, waiting: VecDeque::new() }
-    }
-}
-
-async fn read_pages(
+    runtime: Handle,
     store: Store,
     version: EvalVersion,
     filter: TraceFilter,
     again: bool,
-    out: mpsc::Sender<Result<Vec<StoredTrace>, StoreError>>,
-) {
-    let mut after: Option<String> = None;
-    loop {
-        let page = if again {
-            store.read_traces(&filter, after.as_deref(), PAGE_SIZE).await
-        } else {
-            store.unjudged(&version.eval_id, version.version, &filter, after.as_deref(), PAGE_SIZE).await
-        };
-        let last = page.as_ref().ok().and_then(|page| page.last()).map(|trace| trace.head.trace_id.clone());
-        let is_end = last.is_none();
-        after = last;
-        if out.send(page).await.is_err() || is_end {
-            return;
+    /// The last trace that was read.
+    after: Option<String>,
+    waiting: VecDeque<StoredTrace>,
+}
+
+impl Pages {
+    pub(super) fn new(store: &Store, version: &EvalVersion, request: &Request) -> Self {
+        Self {
+            runtime: Handle::current(),
+            store: store.clone(),
+            version: version.clone(),
+            filter: request.filter.clone(),
+            again: request.again,
+            after: None,
+            waiting: VecDeque::new(),
         }
     }
 }
@@ -68,17 +57,24 @@ impl Iterator for Pages {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.waiting.is_empty() {
-            match self.pages.blocking_recv()? {
+            let (store, version, after) = (&self.store, &self.version, self.after.as_deref());
+            let reading = if self.again {
+                store.read_traces(&self.filter, after, PAGE_SIZE)
+            } else {
+                store.unjudged(&version.eval_id, version.version, &self.filter, after, PAGE_SIZE)
+            };
+            match self.runtime.block_on(reading) {
                 Ok(page) => self.waiting.extend(page),
                 Err(error) => return Some(Err(error)),
             }
+            self.after = self.waiting.back().map(|trace| trace.head.trace_id.clone());
         }
         let (mut batch, mut size) = (Vec::new(), 0);
         while batch.len() < MAX_BATCH_TRACES && size < MAX_BATCH_BYTES {
             let Some(trace) = self.waiting.pop_front() else { break };
-            size += trace.document.len();
+            size += trace.text.len();
             let key = TraceKey { id: trace.head.trace_id, hash: trace.head.hash };
-            batch.push(Input { key, text: Ok(trace.document.into_bytes()) });
+            batch.push(Input { key, text: Ok(trace.text.into_bytes()) });
         }
         (!batch.is_empty()).then_some(Ok(batch))
     }

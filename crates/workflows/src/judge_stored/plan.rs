@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use karat_core::port::{EvalStore, TraceStore};
-use karat_core::stored::{EvalSummary, EvalVersion, TraceFilter};
+use karat_core::port::TraceStore;
+use karat_core::stored::TraceFilter;
+use karat_evals::port::EvalStore;
+use karat_evals::version::{EvalSummary, EvalVersion};
 use karat_sandbox::Function;
 use karat_store::Store;
 

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use karat_core::judgement::{Conclusion, EvalRunSummary, Execution, Judge, JudgedTrace, Judgement, Tally};
+use karat_core::judgement::{Conclusion, Judgement};
+use karat_evals::execution::{Execution, Judge, JudgedTrace};
+use karat_evals::tally::{EvalRunSummary, Tally};
 use karat_sandbox::{Function, Input, Judged, JudgementStream, Position, StreamError, Task};
 use tokio_util::sync::CancellationToken;
 
@@ -199,25 +201,35 @@ async fn judge_each<K, E>(
     mut receive: impl FnMut(Option<Judged<K>>) -> ControlFlow<()>,
 ) -> Result<StreamEnd, StreamError<E>> {
     loop {
-        let (ready, end) = tokio::select! {
-            biased;
-            () = cancel.cancelled() => (stream.take_ready(), Some(StreamEnd::Interrupted)),
-            ready = stream.next() => {
-                let ready = ready?;
-                let end = ready.is_empty().then_some(StreamEnd::Finished);
-                (ready, end)
+        let mut ready = stream.take_ready();
+        let mut end = None;
+        if ready.is_empty() {
+            // Whoever waits for a verdict gets it before more is waited for.
+            if receive(None).is_break() {
+                return Ok(StreamEnd::Stopped);
             }
-        };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    ready = stream.take_ready();
+                    end = Some(StreamEnd::Interrupted);
+                }
+                next = stream.next() => {
+                    ready = next?;
+                    end = ready.is_empty().then_some(StreamEnd::Finished);
+                }
+            }
+        } else if cancel.is_cancelled() {
+            end = Some(StreamEnd::Interrupted);
+        }
         for judged in ready {
             if receive(Some(judged)).is_break() {
                 return Ok(StreamEnd::Stopped);
             }
         }
-        if stream.is_idle() && receive(None).is_break() {
-            return Ok(StreamEnd::Stopped);
-        }
         if let Some(end) = end {
-            return Ok(end);
+            // At the end, what was held back is shown too.
+            return Ok(if receive(None).is_break() { StreamEnd::Stopped } else { end });
         }
     }
 }

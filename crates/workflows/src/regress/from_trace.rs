@@ -1,12 +1,14 @@
 //! A trace of the store in which something went wrong, as the template of a regression case.
 
-use karat_core::feedback::{Feedback, Rating};
-use karat_core::port::{FeedbackStore, TraceStore};
+use karat_core::document::UnreadableTrace;
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
+use karat_evals::feedback::Feedback;
+use karat_evals::port::FeedbackStore;
 use karat_forge::{TraceTurn, personal_data, trace_turns};
 use karat_json::text::shorten;
 use karat_store::Store;
-use serde_json::Value;
 
 use super::template::Template;
 use crate::context::Context;
@@ -76,9 +78,9 @@ async fn read(named: &str, store: &Store) -> Result<SourceTrace, Error> {
     let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
     let listed = store.list_traces(&filter).await?;
     let feedback = store.feedback_of(&id).await?;
-    let unusable = |why: String| Error::invalid(format!("no case can be made of the trace {id}: {why}"));
-    let document: Value = serde_json::from_str(&stored.document).map_err(|error| unusable(error.to_string()))?;
-    let turns = trace_turns(&document).map_err(|why| unusable(why.clone()))?;
+    let unusable =
+        |why: UnreadableTrace| Error::invalid(format!("no case can be made of the trace {id}: {}", why.source));
+    let turns = trace_turns(&stored.document().map_err(unusable)?);
     Ok(SourceTrace { id, turns, rating: listed.first().and_then(|listed| listed.rating), feedback })
 }
 

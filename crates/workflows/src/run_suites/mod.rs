@@ -15,13 +15,11 @@ use karat_core::event::{ReportError, Reporter, RunTotals};
 use karat_core::port::Agent;
 use karat_project::ResultFileReporter;
 use karat_runner::{Plan, Reporters};
-use tokio::sync::mpsc::unbounded_channel;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::plan::{Prepared, load, prepare};
 pub use self::recorder::NotStored;
-use self::recorder::{EventSender, Recorded, RunRecorder};
+use self::recorder::{Recorded, RunRecorder};
 pub use self::selection::SelectionRequest;
 use crate::context::Context;
 use crate::context::recordings::{RecordingSummary, Recordings};
@@ -71,74 +69,55 @@ pub async fn run_suites(
     let mut all = Reporters::default();
     all.add(Box::new(ResultFileReporter::new(context.settings.layout.output_dir.clone())));
     reporters(cases)?.into_iter().for_each(|reporter| all.add(reporter));
-    let recorder = if request.store {
+    let run_id = plan.run_id.clone();
+    let sink = if request.store {
         tokio::select! {
-            recorder = begin_recording(&plan, &agents, context) => Some(recorder?),
+            recorder = begin_recording(&plan, &agents, context, all) => Sink::Stored(Box::new(recorder?)),
             () = cancel.cancelled() => return Err(Error::cancelled()),
         }
     } else {
-        None
+        Sink::Reported(all)
     };
-    let run_id = plan.run_id.clone();
     let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
-    let running = run(plan, agents, recorder, context, &mut all, cancel);
-    let (totals, in_store) = tokio::select! {
+    let running = async {
+        match sink {
+            Sink::Stored(mut recorder) => {
+                let totals = karat_runner::run(plan, agents, context.clock, cancel, recorder.as_mut()).await;
+                (totals, recorder.finish().await)
+            }
+            Sink::Reported(mut reporters) => {
+                let totals = karat_runner::run(plan, agents, context.clock, cancel, &mut reporters).await;
+                (totals, Recorded { report_errors: reporters.into_errors(), ..Recorded::default() })
+            }
+        }
+    };
+    let (totals, recorded) = tokio::select! {
         ended = running => ended,
         never = report_rate_limits(&throttles, context) => match never {},
     };
     Ok(Outcome {
         run_id,
         totals,
-        report_errors: all.into_errors(),
-        not_stored: in_store.not_stored,
-        store_error: in_store.error,
+        report_errors: recorded.report_errors,
+        not_stored: recorded.not_stored,
+        store_error: recorded.error,
         recordings: recordings.close(),
     })
 }
 
-/// Runs the plan. With a recorder, reporters get the events after they are stored; without one, at once.
-async fn run(
-    plan: Plan,
-    agents: Vec<Arc<dyn Agent>>,
-    recorder: Option<RunRecorder<'_>>,
-    context: &Context<'_>,
-    reporters: &mut Reporters,
-    cancel: &CancellationToken,
-) -> (RunTotals, Recorded) {
-    let (stop, stopped) = watch::channel(false);
-    let stopping = async {
-        cancel.cancelled().await;
-        let _ = stop.send(true);
-        std::future::pending::<Infallible>().await
-    };
-    let running = async {
-        let Some(recorder) = recorder else {
-            let totals = karat_runner::run(plan, agents, context.clock, stopped, reporters).await;
-            return (totals, Recorded { not_stored: Vec::new(), error: None });
-        };
-        let (sender, events) = unbounded_channel();
-        let mut to_recorder = Reporters::default();
-        to_recorder.add(Box::new(EventSender(sender)));
-        let running = async {
-            let totals = karat_runner::run(plan, agents, context.clock, stopped, &mut to_recorder).await;
-            // The recorder ends when no more events can come.
-            drop(to_recorder);
-            totals
-        };
-        tokio::join!(running, recorder.record(events, reporters))
-    };
-    tokio::select! {
-        ended = running => ended,
-        never = stopping => match never {},
-    }
+/// Where the events of a run go.
+enum Sink<'r> {
+    Stored(Box<RunRecorder<'r>>),
+    Reported(Reporters),
 }
 
 async fn begin_recording<'c>(
     plan: &Plan,
     agents: &[Arc<dyn Agent>],
     context: &Context<'c>,
+    reporters: Reporters,
 ) -> Result<RunRecorder<'c>, Error> {
-    let begin = async { RunRecorder::begin(context.open_store().await?, plan, agents, context.clock).await };
+    let begin = async { RunRecorder::begin(context.open_store().await?, plan, agents, context.clock, reporters).await };
     begin.await.map_err(|error: Error| error.hint(Hint::RunWithoutStore))
 }
 

@@ -5,20 +5,20 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use karat_core::event::{ReportError, Reporter, RunEvent, RunTotals};
+use karat_core::event::{ReportError, RunEvent, RunTotals};
 use karat_core::port::{Agent, Clock, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
 use karat_core::stored::{Expected, NewTrace, StoredCase, StoredRun, TraceHead};
 use karat_json::hash::short_hash;
-use karat_runner::{Plan, Reporters, SuitePlan};
+use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use crate::batch_writer::{BatchWriter, Written};
 use crate::error::Error;
@@ -27,22 +27,8 @@ use crate::trace_filter::RUN_SOURCE;
 /// How long a finished case waits for others to be stored with it: it is shown after that.
 const MAX_DELAY: Duration = Duration::from_millis(50);
 
-/// How many events are taken at once.
-const MAX_EVENTS: usize = 1024;
-
 /// How many bytes of a case's id its traces' ids have.
 const MAX_ID_BYTES: usize = 200;
-
-/// Sends events to the recorder.
-pub(super) struct EventSender(pub(super) UnboundedSender<RunEvent>);
-
-impl Reporter for EventSender {
-    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
-        // The recorder lives as long as the run.
-        let _ = self.0.send(event.clone());
-        Ok(())
-    }
-}
 
 /// A try whose trace the store did not take.
 #[derive(Debug, Clone)]
@@ -51,11 +37,13 @@ pub struct NotStored {
     pub reason: String,
 }
 
-/// What came of storing a run.
+/// What came of storing and reporting a run.
+#[derive(Default)]
 pub(super) struct Recorded {
     pub(super) not_stored: Vec<NotStored>,
     /// Why the run is not whole in the store.
     pub(super) error: Option<Error>,
+    pub(super) report_errors: Vec<ReportError>,
 }
 
 #[derive(Clone)]
@@ -69,6 +57,7 @@ type CaseWriter = BatchWriter<'static, FinishedCase, Vec<NotStored>>;
 
 /// Stores a run, and holds its events back until their cases are stored.
 pub(super) struct RunRecorder<'r> {
+    reporters: Reporters,
     store: Store,
     record: Arc<RunRecord>,
     clock: &'r dyn Clock,
@@ -89,12 +78,14 @@ impl<'r> RunRecorder<'r> {
         plan: &Plan,
         agents: &[Arc<dyn Agent>],
         clock: &'r dyn Clock,
+        reporters: Reporters,
     ) -> Result<Self, Error> {
         let now = clock.now();
         let record = Arc::new(RunRecord::new(plan, agents, now));
         store.put_run(&record.run).await?;
         let writer = case_writer(&store, &record, now);
         Ok(Self {
+            reporters,
             store,
             record,
             clock,
@@ -106,25 +97,8 @@ impl<'r> RunRecorder<'r> {
         })
     }
 
-    /// Takes events until the run has ended; reporters get each after its case is stored.
-    pub(super) async fn record(
-        mut self,
-        mut events: UnboundedReceiver<RunEvent>,
-        reporters: &mut Reporters,
-    ) -> Recorded {
-        let mut came = Vec::new();
-        loop {
-            tokio::select! {
-                written = self.writer.next() => self.written(written),
-                count = events.recv_many(&mut came, MAX_EVENTS) => {
-                    if count == 0 {
-                        break;
-                    }
-                    came.drain(..).for_each(|event| self.push(event));
-                }
-            }
-            self.pass_on(reporters);
-        }
+    /// Stores and reports what is left, after the run has ended.
+    pub(super) async fn finish(mut self) -> Recorded {
         while let Some(written) = self.writer.flush().await {
             self.written(written);
         }
@@ -134,19 +108,13 @@ impl<'r> RunRecorder<'r> {
             self.error = self.error.take().or(stored.err());
         }
         self.stored = self.waiting.len();
-        self.pass_on(reporters);
+        self.pass_on();
         self.store.close().await;
-        Recorded { not_stored: self.not_stored, error: self.error.map(Error::from) }
-    }
-
-    fn push(&mut self, event: RunEvent) {
-        if let RunEvent::CaseFinished { suite, index, result } = &event {
-            match &self.error {
-                None => self.writer.push(FinishedCase { suite: *suite, index: *index, result: Arc::clone(result) }),
-                Some(_) => self.stored += 1,
-            }
+        Recorded {
+            not_stored: self.not_stored,
+            error: self.error.map(Error::from),
+            report_errors: self.reporters.into_errors(),
         }
-        self.waiting.push_back(event);
     }
 
     fn written(&mut self, written: Written<FinishedCase, Vec<NotStored>>) {
@@ -158,7 +126,7 @@ impl<'r> RunRecorder<'r> {
     }
 
     /// Hands on the events before the first case that is not stored yet. The run's end waits for the run's own numbers.
-    fn pass_on(&mut self, reporters: &mut Reporters) {
+    fn pass_on(&mut self) {
         let mut passed_on = false;
         while let Some(event) = self.waiting.pop_front_if(|event| match event {
             RunEvent::CaseFinished { .. } | RunEvent::RunFinished { .. } => self.stored > 0,
@@ -169,13 +137,37 @@ impl<'r> RunRecorder<'r> {
             }
             if matches!(event, RunEvent::RubricFinished { .. } | RunEvent::RunFinished { .. }) {
                 // What reporters held back of the cases comes before what follows from them.
-                reporters.flush();
+                self.reporters.flush();
             }
-            reporters.emit(&event);
+            self.reporters.report(&event);
             passed_on = true;
         }
         if passed_on {
-            reporters.flush();
+            self.reporters.flush();
+        }
+    }
+}
+
+impl RunSink for RunRecorder<'_> {
+    fn emit(&mut self, event: RunEvent) {
+        if let RunEvent::CaseFinished { suite, index, result } = &event {
+            match &self.error {
+                None => self.writer.push(FinishedCase { suite: *suite, index: *index, result: Arc::clone(result) }),
+                Some(_) => self.stored += 1,
+            }
+        }
+        self.waiting.push_back(event);
+    }
+
+    fn flush(&mut self) {
+        self.pass_on();
+    }
+
+    async fn work(&mut self) -> Infallible {
+        loop {
+            let written = self.writer.next().await;
+            self.written(written);
+            self.pass_on();
         }
     }
 }
@@ -186,7 +178,14 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
     let write = move |batch: Arc<Vec<FinishedCase>>| {
         let (store, record) = (store.clone(), Arc::clone(&record));
         async move {
-            let writing = tokio::spawn(async move { put_cases(&store, &record, &batch, now).await });
+            let writing = tokio::spawn(async move {
+                let (tries, traces) = record.stored(&batch);
+                match store.put_cases(&tries, &traces, now).await {
+                    Ok(()) => Ok(Vec::new()),
+                    Err(error) if batch.len() > 1 => Err(error),
+                    Err(_) => put_each_try(&store, tries, &traces, now).await,
+                }
+            });
             writing.await.unwrap_or_else(|error| {
                 Err(StoreError { message: format!("cannot store the run: {error}"), hint: None })
             })
@@ -195,19 +194,13 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
     BatchWriter::new(write).max_delay(MAX_DELAY)
 }
 
-/// Stores cases with their traces. Of a case by itself, each try is stored without a trace that the store does not take.
-async fn put_cases(
+/// Stores the tries of a case one by one, each without its trace where the store does not take that.
+async fn put_each_try(
     store: &Store,
-    record: &RunRecord,
-    batch: &[FinishedCase],
+    tries: Vec<StoredCase>,
+    traces: &[NewTrace],
     now: Timestamp,
 ) -> Result<Vec<NotStored>, StoreError> {
-    let (tries, traces) = record.stored(batch);
-    match store.put_cases(&tries, &traces, now).await {
-        Ok(()) => return Ok(Vec::new()),
-        Err(error) if batch.len() > 1 => return Err(error),
-        Err(_) => {}
-    }
     let mut not_stored = Vec::new();
     for mut one in tries {
         let trace = traces.iter().find(|trace| Some(&trace.head.trace_id) == one.trace_id.as_ref());
@@ -309,24 +302,20 @@ impl RunRecord {
 
     fn trace(&self, suite: &Suite, case_id: &str, message: &str, trial: u64, one: &Try<'_>) -> NewTrace {
         let id = format!("{}:{}:{}:{trial}", self.run.run_id, suite.number, key_of(case_id));
-        let mut document = one.details.document(&id, message);
-        if let Value::Object(document) = &mut document {
-            document.insert("name".to_owned(), Value::from(case_id));
-            let origin = json!({
-                "run_id": self.run.run_id,
-                "eval_file": suite.eval_file,
-                "case_id": case_id,
-                "trial": trial,
-                "agent": suite.agent,
-            });
-            document.insert("metadata".to_owned(), origin);
-        }
-        let text = document.to_string();
+        let origin = json!({
+            "run_id": self.run.run_id,
+            "eval_file": suite.eval_file,
+            "case_id": case_id,
+            "trial": trial,
+            "agent": suite.agent,
+        });
+        let members = [("name".to_owned(), Value::from(case_id)), ("metadata".to_owned(), origin)];
+        let document = one.details.document(&id, message, members.into_iter().collect());
         NewTrace {
-            head: TraceHead::of(&id, &document, &text),
+            head: TraceHead::of(&id, &document),
             source: RUN_SOURCE.to_owned(),
-            raw: text.clone().into_bytes(),
-            document: text,
+            raw: document.text().as_bytes().to_vec(),
+            document: document.text().to_owned(),
             expected: Expected::Anything,
         }
     }

@@ -1,10 +1,10 @@
 //! `karat.json`.
 
 use karat_agents::{HttpConfig, Price, ProviderConfig};
-use karat_core::agreement;
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
 use karat_core::tokenizer::Tokenizer;
+use karat_evals::agreement;
 use karat_json::{
     Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
     read_string, read_string_map, read_strings, read_word, type_name,

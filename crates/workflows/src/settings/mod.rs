@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_agents::{HttpConfig, KnownProvider, Parameters, Price, ProviderConfig};
-use karat_core::agreement::Thresholds;
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
 use karat_core::redact::Redactor;
 use karat_core::tokenizer::Tokenizer;
+use karat_evals::agreement::Thresholds;
 use karat_json::InvalidFile;
 use karat_project::{Baseline, Layout, PathSetting, read_text};
 use karat_registry::RegistryCommand;
@@ -212,6 +212,14 @@ impl Settings {
     pub fn shown(&self, path: &Path) -> String {
         self.layout.shown(path)
     }
+
+    /// Returns the store as the user would name it, without a password.
+    pub fn shown_store(&self) -> String {
+        match &self.store {
+            Location::File(path) => self.shown(path),
+            location @ Location::Postgres(_) => location.to_string(),
+        }
+    }
 }
 
 /// What the process was started in, as far as it changes what a workflow does.
@@ -250,6 +258,9 @@ fn read_variables(root: &Path, redactor: &Redactor, notices: &dyn Notices) -> Re
     variables.learn(redactor);
     if variables.is_in_file("KARAT_CONFIG") {
         notices.warn("KARAT_CONFIG in .env has no effect: where .env is depends on it");
+    }
+    if variables.is_in_file("KARAT_LOG") {
+        notices.warn("KARAT_LOG in .env has no effect: logging starts before .env is read");
     }
     Ok(variables)
 }

@@ -1,7 +1,7 @@
 //! Agreement of verdicts with people.
 
-use karat_core::agreement::Direction;
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
+use karat_evals::agreement::Direction;
 use karat_workflows::agreement::{CompareRequest, MeasureRequest, compare, measure};
 use karat_workflows::{ErrorKind, Hint};
 

@@ -1,6 +1,6 @@
 //! Ratings: given, taken back, listed and imported.
 
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_workflows::feedback::{ImportRequest, ListRequest, RateRequest, import, list, rate};
 use karat_workflows::{ErrorKind, Hint};
 

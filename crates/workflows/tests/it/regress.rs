@@ -5,6 +5,7 @@ use karat_workflows::{ErrorKind, Hint};
 use serde_json::{Map, Value, json};
 
 use crate::project::TestProject;
+use crate::store_content::StoreContent;
 
 const FILE: &str = "evals/get-weather.regression.json";
 
@@ -86,4 +87,17 @@ async fn archives_a_case_and_warns_of_an_edit() {
     assert!(project.notices().iter().any(|notice| notice.contains("was edited after it was made")));
     let error = archive(ArchiveRequest { id, reason: None, file: None }, &context).unwrap_err();
     assert!(error.message.ends_with("is archived already"), "{error}");
+}
+
+#[tokio::test]
+async fn no_case_is_made_of_an_unreadable_trace() {
+    let project = with_tools();
+    let context = project.context();
+    let filled = StoreContent::open(&context).await;
+    filled.text("t-broken", "{\"steps\": [").await;
+    filled.close().await;
+    let source = Source::Trace { trace: "t-broken".to_owned(), step: None };
+    let error = add(AddRequest { source: Some(source), ..request() }, &context).await.unwrap_err();
+    let why = "no case can be made of the trace t-broken: not JSON: EOF while parsing a list at column 11";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, why));
 }

@@ -1,9 +1,13 @@
 //! Traces, verdicts and ratings in the store of a test project.
 
 use jiff::Timestamp;
-use karat_core::feedback::{Feedback, Rating};
-use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{AddedVersion, Expected, NewTrace, NewVersion, StoredExecution, TraceHead};
+use karat_core::document::TraceDocument;
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_evals::feedback::Feedback;
+use karat_evals::port::{EvalStore, FeedbackStore};
+use karat_evals::version::{AddedVersion, NewVersion, StoredExecution};
 use karat_store::Store;
 use karat_workflows::Context;
 use serde_json::json;
@@ -26,12 +30,20 @@ impl StoreContent {
             "started_at": "2026-01-01T09:00:00Z",
             "steps": [{ "input": { "message": message }, "output": { "response": "Done." }, "tool_calls": [] }],
         });
-        let text = document.to_string();
+        self.text(id, &document.to_string()).await;
+    }
+
+    /// Puts in a trace with any text as its document.
+    pub(crate) async fn text(&self, id: &str, text: &str) {
+        let head = match TraceDocument::read(text) {
+            Ok(document) => TraceHead::of(id, &document),
+            Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
+        };
         let trace = NewTrace {
-            head: TraceHead::of(id, &document, &text),
+            head,
             source: "karat".to_owned(),
-            raw: text.clone().into_bytes(),
-            document: text,
+            raw: text.as_bytes().to_vec(),
+            document: text.to_owned(),
             expected: Expected::Anything,
         };
         self.0.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap();

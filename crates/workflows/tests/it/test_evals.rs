@@ -1,5 +1,6 @@
 use karat_core::judgement::Limits;
-use karat_workflows::context::sandbox::{Isolation, SandboxOptions};
+use karat_sandbox::Isolation;
+use karat_workflows::context::sandbox::SandboxOptions;
 use karat_workflows::test_evals::{Request, test_evals};
 use karat_workflows::{Error, ErrorKind};
 

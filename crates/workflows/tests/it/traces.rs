@@ -1,6 +1,6 @@
 //! Listing and showing stored traces.
 
-use karat_core::feedback::Rating;
+use karat_core::rating::Rating;
 use karat_workflows::trace_filter::TraceFilterRequest;
 use karat_workflows::traces::{ListRequest, list, raw, show};
 use karat_workflows::{ErrorKind, Hint};
@@ -53,7 +53,27 @@ async fn shows_a_trace_with_verdicts_and_ratings() {
     let context = project.context();
     let shown = show("conv", &context).await.unwrap();
     assert_eq!((shown.executions.len(), shown.feedback.len()), (1, 1));
-    assert_eq!(raw("conv", &context).await.unwrap(), shown.document.get().as_bytes());
+    assert_eq!(raw("conv", &context).await.unwrap(), shown.document.text().as_bytes());
     let error = show("unknown", &context).await.unwrap_err();
     assert_eq!((error.kind, error.hints), (ErrorKind::NotFound, vec![Hint::ListTraces]));
+}
+
+#[tokio::test]
+async fn an_unreadable_document_is_an_error_with_its_id() {
+    let project = TestProject::new();
+    let filled = StoreContent::open(&project.context()).await;
+    filled.text("not-json", "{\"steps\": [").await;
+    filled.text("not-a-trace", "{\"trace_id\": \"not-a-trace\"}").await;
+    filled.close().await;
+    let context = project.context();
+    for (id, why) in [
+        ("not-json", "not JSON: EOF while parsing a list at column 11"),
+        ("not-a-trace", "the trace has no list 'steps'"),
+    ] {
+        let error = show(id, &context).await.unwrap_err();
+        assert_eq!(error.message, format!("cannot read the document of the trace '{id}': {why}"));
+        assert_eq!(error.kind, ErrorKind::Unavailable);
+        assert_eq!(error.hints, [Hint::ShowRawTrace { trace: id.to_owned() }]);
+    }
+    assert_eq!(raw("not-json", &context).await.unwrap(), b"{\"steps\": [");
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use karat_workflows::refine::DEFAULT_HOLD_OUT;
 
 use crate::args::{ApproverArgs, ConfigArgs, OutputFormat};
 
@@ -18,9 +19,6 @@ Exit codes:
   3    the model, the sandbox or the store did not answer, or nothing that the model wrote can be run
   4    too few traces are rated";
 
-/// The share that is held out where nobody says otherwise.
-pub(crate) const HOLD_OUT: f64 = 0.4;
-
 #[derive(Debug, Args)]
 #[command(after_help = REFINING)]
 pub(crate) struct EvalRefineArgs {
@@ -33,7 +31,7 @@ pub(crate) struct EvalRefineArgs {
     #[arg(long, value_name = "KIND:MODEL")]
     pub(crate) model: Option<String>,
     /// The share of rated traces of which the model is told nothing
-    #[arg(long, value_name = "SHARE", default_value_t = HOLD_OUT)]
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULT_HOLD_OUT)]
     pub(crate) hold_out: f64,
     /// How often the model is asked; later rounds are told what was tried before
     #[arg(long, value_name = "N", default_value_t = 1)]

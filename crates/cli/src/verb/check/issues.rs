@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use karat_core::lint::Severity;
 use karat_json::{Finding, Place, Position};
-use karat_report::{counted, printable};
+use karat_report::{SourceProblem, counted, printable};
 use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
 
-use crate::diagnostic::{SourceProblem, render};
 use crate::failure::Failure;
 use crate::printer::Printer;
 
@@ -51,7 +50,7 @@ pub(super) fn print_report(report: &CheckReport, printer: &Printer) -> Result<()
             continue;
         }
         *shown += 1;
-        let problem = render(source_problem(issue), printer, printer.stdout_palette);
+        let problem = source_problem(issue).text(printer.console());
         printer.print(&format!("{problem}\n\n"))?;
     }
     let left_out = left_out_lines(&left_out, printer);

@@ -1,7 +1,7 @@
 //! `karat contradictions`: the list.
 
-use karat_core::agreement::ContradictionList;
 use karat_core::exit::ExitStatus;
+use karat_evals::agreement::ContradictionList;
 use karat_report::contradictions_text;
 use karat_workflows::contradictions::{ListRequest, list};
 

@@ -1,9 +1,9 @@
 //! `karat contradictions resolve`.
 
-use karat_core::agreement::ResolvedContradiction;
 use karat_core::exit::ExitStatus;
-use karat_core::feedback::Rating;
-use karat_core::stored::{Contradiction, ResolutionKind};
+use karat_core::rating::Rating;
+use karat_evals::agreement::ResolvedContradiction;
+use karat_evals::contradiction::{Contradiction, ResolutionKind};
 use karat_report::printable;
 use karat_workflows::contradictions::{ResolveRequest, resolve};
 

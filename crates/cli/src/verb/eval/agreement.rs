@@ -1,7 +1,7 @@
 //! `karat eval agreement`: how far stored verdicts agree with what people said.
 
-use karat_core::agreement::AgreementReport;
 use karat_core::exit::ExitStatus;
+use karat_evals::agreement::AgreementReport;
 use karat_report::agreement_text;
 use karat_workflows::agreement::{MeasureRequest, measure};
 

@@ -3,12 +3,11 @@
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
 use karat_json::{Finding, Place, Position};
-use karat_report::{counted, printable};
+use karat_report::{SourceProblem, counted, printable};
 use karat_workflows::check_functions::{CheckedFile, EvalCheckReport, FileFinding, Request, check_functions};
 use karat_workflows::functions::paths_among;
 
 use crate::args::{ConfigArgs, EvalCheckArgs, OutputFormat};
-use crate::diagnostic::{SourceProblem, render};
 use crate::failure::Failure;
 use crate::hint::hint_text;
 use crate::printer::Printer;
@@ -41,7 +40,7 @@ fn print_file(file: &CheckedFile, printer: &Printer) -> Result<(), Failure> {
     }
     for finding in file.findings.iter().take(MAX_SHOWN) {
         let problem = source_problem(file, finding);
-        printer.print(&format!("{}\n\n", render(problem, printer, printer.stdout_palette)))?;
+        printer.print(&format!("{}\n\n", problem.text(printer.console())))?;
     }
     if let Some(more) = file.findings.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
         let line = format!("{} and {more} more in {}", printer.symbols.ellipsis, printable(&file.path));

@@ -1,7 +1,7 @@
 //! `karat eval compare`: which verdicts changed between two versions, and whether for the better.
 
-use karat_core::agreement::{Direction, VersionComparison, VersionFigures};
 use karat_core::exit::ExitStatus;
+use karat_evals::agreement::{Direction, VersionComparison, VersionFigures};
 use karat_report::version_comparison_text;
 use karat_workflows::agreement::{CompareRequest, compare};
 

@@ -24,7 +24,6 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let (environment, printer) = (surface.environment, surface.printer.as_ref());
     match args.action {
         EvalAction::Run(args) if args.stored => stored::run(&args, surface),
         EvalAction::Run(args) => run::run(&args, surface),
@@ -36,7 +35,7 @@ pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         EvalAction::Test(args) => test::run(&args, surface),
         EvalAction::Agreement(args) => agreement::run(&args, surface),
         EvalAction::Compare(args) => compare::run(&args, surface),
-        EvalAction::Refine(args) => refine::run(&args, environment, printer),
+        EvalAction::Refine(args) => refine::run(&args, surface),
         EvalAction::Batch(args) => batch::run(&args, surface),
         EvalAction::Doctor(args) => doctor::run(&args, surface),
         EvalAction::Check(args) => check::run(&args, surface),

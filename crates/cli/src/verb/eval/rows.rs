@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
-use karat_core::judgement::Execution;
+use karat_evals::execution::Execution;
 use serde::Serialize;
 
 use crate::args::RowFormat;

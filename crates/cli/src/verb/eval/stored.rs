@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
-use karat_core::judgement::Execution;
-use karat_core::stored::StoredEvalRunSummary;
+use karat_evals::execution::Execution;
+use karat_evals::report::StoredEvalRunSummary;
 use karat_report::stored_eval_run_text;
 use karat_workflows::functions::is_written_as_path;
 use karat_workflows::judge_stored::{Event, Outcome, Request, judge_stored};

@@ -1,7 +1,7 @@
 //! `karat eval test`: the cases that are kept beside eval functions.
 
 use karat_core::exit::ExitStatus;
-use karat_core::judgement::EvalTestReport;
+use karat_evals::function_test::EvalTestReport;
 use karat_report::eval_test_text;
 use karat_workflows::functions::paths_among;
 use karat_workflows::test_evals::{Request, test_evals};

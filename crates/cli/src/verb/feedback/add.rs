@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
-use karat_core::feedback::Feedback;
+use karat_evals::feedback::Feedback;
 use karat_report::printable;
 use karat_workflows::feedback::{FeedbackChange, RateRequest, rate};
 

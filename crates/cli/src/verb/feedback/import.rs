@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use karat_core::exit::ExitStatus;
-use karat_core::feedback::FeedbackFormat;
+use karat_evals::feedback::FeedbackFormat;
 use karat_report::counted;
 use karat_workflows::feedback::{FeedbackImportReport, ImportRequest, Imported, import};
 

@@ -1,7 +1,7 @@
 //! `karat feedback list`: what people said.
 
 use karat_core::exit::ExitStatus;
-use karat_core::feedback::Feedback;
+use karat_evals::feedback::Feedback;
 use karat_report::feedback_list_text;
 use karat_workflows::feedback::{FeedbackList, ListRequest, list};
 

@@ -8,7 +8,6 @@ use karat_json::{Finding, parse};
 use serde_json::Value;
 
 use crate::ask::{NoAnswer, yes_or_no};
-use crate::diagnostic::print_findings;
 use crate::environment::Environment;
 use crate::printer::Printer;
 
@@ -77,7 +76,7 @@ pub(super) fn edit(
                     printer.talk(&format!("error: {problem}"));
                 }
             }
-            Err(error) => print_findings(id, text, &[Finding::syntax(text, error)], printer),
+            Err(error) => printer.findings(id, text, &[Finding::syntax(text, error)]),
         }
         let again = yes_or_no("Edit it again?", true);
         if !matches!(again, Ok(true)) {

@@ -1,58 +1,40 @@
 //! `karat forge`: golden and labeled cases drafted for a tool, approved by a person.
 
 mod conversation;
-mod drafting;
 mod editor;
-mod kept;
-mod material;
-mod reading;
-mod report;
 mod scripted;
-mod verify;
+mod spinner;
+mod summary;
+mod typed_command;
 mod view;
-mod writing;
 
-use std::sync::Arc;
-
-use karat_core::case::Tier;
 use karat_core::exit::ExitStatus;
-use karat_core::registry::same_name;
+use karat_core::port::Clock as _;
+use karat_forge::Plan;
 use karat_forge::session::Session;
-use karat_forge::{BriefDocument, Draft, DraftFile, Drafter, Plan, Slot, golden_slots, labeled_slots};
 use karat_report::{counted, printable};
-use karat_tools::contract::corrected_description;
-use karat_tools::coverage::LEAST_GOLDEN;
 use karat_tools::overlap::command_word;
-use tokio::runtime::Runtime;
+use karat_workflows::context::clock::SystemClock;
+use karat_workflows::forge::{
+    Conversation, ConversationRequest, DescriptionDoubt, DrafterRequest, DraftsRequest, ForgeReport, Gathered,
+    MIN_TRIGGERS, Material, ToolRequest, TraceInput, VagueDescription, gather, kept_sessions,
+};
+use karat_workflows::trace_filter::parse_time;
+use karat_workflows::{CancellationToken, Context, Error, Hint};
 
-use self::kept::{KeptSession, kept_tools};
-use self::material::Material;
-pub(crate) use self::report::ForgeReport;
-use self::scripted::MIN_TRIGGERS;
-use self::verify::Verifier;
 use crate::args::{ForgeArgs, OutputFormat};
-use crate::ask;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::interrupt::Interrupts;
 use crate::printer::Printer;
-use crate::resolve::resolve_settings;
-use karat_workflows::settings::Settings;
+use crate::surface::Surface;
 
 /// What all of the verb works with.
 struct Forge<'f> {
     args: &'f ForgeArgs,
+    context: &'f Context<'f>,
     environment: &'f Environment,
-    printer: &'f Arc<Printer>,
-    settings: Settings,
-    material: Material,
-    /// None where nothing is drafted.
-    drafter: Option<Arc<dyn Drafter>>,
-    /// The drafts of a file, and the slots that stay open, where one is named.
-    drafted: Option<(Vec<Draft>, Vec<Slot>)>,
-    verifier: Option<Verifier>,
-    runtime: Runtime,
-    interrupts: Interrupts,
+    printer: &'f Printer,
+    cancel: CancellationToken,
 }
 
 /// How a session goes on.
@@ -82,166 +64,71 @@ impl Mode {
     }
 }
 
-pub(crate) fn run(args: &ForgeArgs, environment: &Environment, printer: &Arc<Printer>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     if args.tool.is_none() && !args.resume {
         return Err(Failure::invalid("which tool are cases to be drafted for?")
             .hint("karat forge TOOL; 'karat tools' lists them")
             .hint("karat forge --resume goes on with a session that was left"));
     }
+    let (environment, printer) = (surface.environment, surface.printer.as_ref());
     let mode = Mode::of(args, environment)?;
-    let settings = resolve_settings(&args.config, &[], environment, printer)?;
-    let Some(tool) = named_tool(args, &settings)? else {
-        return kept::list(&settings, printer);
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::errored(format!("cannot start: {error}")))?;
-    let interrupts = Interrupts::listen(&runtime);
-    let preparing = async {
-        let material = Material::gather(&tool, args, mode != Mode::Plan, &settings, printer).await?;
-        if matches!(mode, Mode::Plan | Mode::Brief) {
-            return Ok((material, None, None));
+    let context = surface.context(&args.config, &[])?;
+    let tool = match (&args.tool, kept_sessions(&context.settings).as_slice()) {
+        (Some(tool), _) => tool.clone(),
+        (None, []) => {
+            let error = Error::nothing_selected("there is no session to go on with");
+            return Err(error.hint(Hint::StartForge { tool: None }).into());
         }
-        if args.drafts.is_some() {
-            let verifier = if args.verify { Some(Verifier::new(&settings, printer).await?) } else { None };
-            return Ok((material, None, verifier));
-        }
-        let drafter = drafting::choose(args, &material, environment, &settings, printer).await?;
-        let verifier = if args.verify { Some(Verifier::new(&settings, printer).await?) } else { None };
-        Ok((material, Some(drafter), verifier))
-    };
-    let (material, drafter, verifier) = match runtime.block_on(interrupts.unless_asked(preparing)) {
-        Ok(prepared) => prepared,
-        Err(failure) => {
-            runtime.shutdown_background();
-            return Err(failure);
+        (None, [only]) => only.tool.clone(),
+        (None, several) => {
+            printer.print(&sessions_text(several))?;
+            return Err(
+                Failure::nothing_selected("several sessions are kept").hint("name the tool: karat forge TOOL --resume")
+            );
         }
     };
-    crate::ask::end_when_asked_at_a_prompt(&runtime, &interrupts);
-    let mut forge =
-        Forge { args, environment, printer, settings, material, drafter, drafted: None, verifier, runtime, interrupts };
-    let status = forge.agree_to_description(mode).and_then(|()| {
-        forge.read_drafts()?;
-        forge.run(mode)
-    });
-    // What was given up must not keep the program.
-    forge.runtime.shutdown_background();
-    status
-}
-
-/// Returns the tool that is meant; none where several sessions are kept and nobody says which is meant.
-fn named_tool(args: &ForgeArgs, settings: &Settings) -> Result<Option<String>, Failure> {
-    if let Some(tool) = &args.tool {
-        return Ok(Some(tool.clone()));
-    }
-    match kept_tools(settings).as_slice() {
-        [] => Err(Failure::nothing_selected("there is no session to go on with").hint("karat forge TOOL begins one")),
-        [only] => Ok(Some(only.clone())),
-        _ => Ok(None),
-    }
+    let request = ToolRequest { tool, tiers: args.tier.into(), triggers: args.trigger.clone() };
+    surface.converse(async |cancel| {
+        let material = match gather(&request, mode != Mode::Plan, &context, &cancel).await? {
+            Gathered::Material(material) => material,
+            Gathered::Vague(vague) => return Err(refuse(&vague, printer)),
+        };
+        if let Some(doubt) = &material.doubt {
+            warn_of_doubt(doubt, printer);
+        }
+        let forge = Forge { args, context: &context, environment, printer, cancel };
+        match mode {
+            Mode::Plan => forge.show_plan(&material),
+            Mode::Brief => forge.show_brief(&material),
+            Mode::DryRun => Box::pin(forge.dry_run(*material)).await,
+            Mode::ApproveAll => Box::pin(forge.approve_all(*material)).await,
+            Mode::Terminal => Box::pin(forge.converse(*material)).await,
+        }
+    })
 }
 
 impl Forge<'_> {
-    fn run(&self, mode: Mode) -> Result<ExitStatus, Failure> {
-        match mode {
-            Mode::Plan => self.show_plan(),
-            Mode::Brief => self.show_brief(),
-            Mode::DryRun => self.dry_run(),
-            Mode::ApproveAll => self.approve_all(),
-            Mode::Terminal => self.converse(),
-        }
-    }
-
-    /// Goes on with a description that only lacks its `Use when` if a person agrees. What writes nothing goes on.
-    fn agree_to_description(&self, mode: Mode) -> Result<(), Failure> {
-        let Some(finding) = &self.material.doubt else { return Ok(()) };
-        let tool = &self.material.brief.tool;
-        self.printer.warn(&format!("{}: {} ({})", tool.name, finding.message, finding.rule.name()));
-        let corrected = corrected_description(tool, &[finding], &self.material.brief.registry);
-        self.printer.talk(&printable(&format!("  a description to start from: {corrected}")));
-        match mode {
-            _ if self.args.yes => Ok(()),
-            Mode::Plan | Mode::Brief | Mode::DryRun => Ok(()),
-            Mode::ApproveAll => Err(Failure::invalid("the description does not say when to use the tool")
-                .hint("fix the description, or go on all the same with --yes")),
-            Mode::Terminal if ask::yes_or_no("Draft cases all the same?", false)? => Ok(()),
-            Mode::Terminal => Err(Failure::reported(ExitStatus::Success)),
-        }
-    }
-
-    /// Reads the file of drafts, if one is named, and gives each draft a slot.
-    fn read_drafts(&mut self) -> Result<(), Failure> {
-        let Some(path) = &self.args.drafts else { return Ok(()) };
-        let (name, text) = if path.as_os_str() == "-" {
-            ("stdin".to_owned(), std::io::read_to_string(std::io::stdin()).map_err(|error| error.to_string()))
-        } else {
-            let text = std::fs::read_to_string(self.environment.process.current_dir.join(path));
-            (path.display().to_string(), text.map_err(|error| error.to_string()))
-        };
-        let text = text.map_err(|error| Failure::invalid(format!("cannot read the drafts {name}: {error}")))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let mut file = DraftFile::read(&name, text).map_err(|error| {
-            Failure::invalid(format!("{name}: {error}"))
-                .hint(format!("karat forge {} --brief says what the drafts look like", self.material.brief.tool.name))
-        })?;
-        let brief = &self.material.brief;
-        if let Some(other) = file.tool.as_ref().filter(|other| !same_name(other, &brief.tool.name)) {
-            return Err(Failure::invalid(format!(
-                "the drafts {name} are for '{other}', not for '{}'",
-                brief.tool.name
-            )));
-        }
-        match file.leave_out_existing(brief) {
-            0 => {}
-            count => self.printer.note(&format!("{} of {name} already written", counted(count, "case"))),
-        }
-        let all = [golden_slots(brief), labeled_slots(brief, &Plan::of(brief))].concat();
-        let (mut filled, drafter) = file.match_to(brief, &all);
-        let is_wanted = |slot: &Slot| match slot.purpose.tier() {
-            Tier::Golden => self.args.tier.has_golden(),
-            _ => self.args.tier.has_labeled(),
-        };
-        let count = filled.len();
-        filled.retain(is_wanted);
-        if filled.len() < count {
-            self.printer.note(&format!("{} of another tier left out", counted(count - filled.len(), "draft")));
-        }
-        let is_open = |slot: &Slot| is_wanted(slot) && filled.iter().all(|other| other.id != slot.id);
-        let open: Vec<Slot> = all.into_iter().filter(is_open).collect();
-        let drafts = drafter.drafts(brief, &filled, &[]);
-        self.printer.note(&format!("{} in {name}", counted(drafts.len(), "draft")));
-        self.drafter = Some(Arc::new(drafter));
-        self.drafted = Some((drafts, open));
-        Ok(())
-    }
-
-    /// Returns the slots of the wanted tiers.
-    fn slots(&self, material: &Material, plan: &Plan) -> Vec<Slot> {
-        let brief = &material.brief;
-        let mut slots = if self.args.tier.has_golden() { golden_slots(brief) } else { Vec::new() };
-        if self.args.tier.has_labeled() {
-            slots.extend(labeled_slots(brief, plan));
-        }
-        slots
-    }
-
-    fn show_plan(&self) -> Result<ExitStatus, Failure> {
-        let plan = Plan::of(&self.material.brief);
+    fn show_plan(&self, material: &Material) -> Result<ExitStatus, Failure> {
+        let plan = material.plan();
         let text = plan_text(&plan);
-        ForgeReport::of_plan(plan).print(self.args.format, &text, self.printer)?;
+        self.print(&ForgeReport::of_plan(plan), &text)?;
         Ok(ExitStatus::Success)
     }
 
-    fn show_brief(&self) -> Result<ExitStatus, Failure> {
-        let plan = Plan::of(&self.material.brief);
-        let slots = self.slots(&self.material, &plan);
-        let document = BriefDocument::of(&self.material.brief, &plan, &slots);
-        self.warn_of_few_triggers();
+    fn show_brief(&self, material: &Material) -> Result<ExitStatus, Failure> {
+        let document = material.brief_document();
+        let tool = &material.brief.tool.name;
+        if material.has_too_few_triggers() {
+            let phrases = counted(material.brief.triggers.len(), "trigger phrase");
+            self.printer.warn(&format!(
+                "{tool}: {phrases}, but golden cases need {MIN_TRIGGERS} to 5; pass --trigger 'PHRASE' for each, or add \
+                 'triggerPhrases' to the registry"
+            ));
+        }
         match self.args.format {
             OutputFormat::Json => self.printer.print_json(&document)?,
             OutputFormat::Human => {
-                let tool = command_word(&self.material.brief.tool.name);
+                let tool = command_word(tool);
                 let hand_in = format!(
                     "\n## Hand in the drafts\n\n\
                      1. karat forge {tool} --drafts FILE --dry-run --format json: findings by case, exit code 1 while a \
@@ -254,34 +141,100 @@ impl Forge<'_> {
         Ok(ExitStatus::Success)
     }
 
-    /// Warns where golden cases are missing and there are too few trigger phrases to make slots for them.
-    fn warn_of_few_triggers(&self) {
-        let brief = &self.material.brief;
-        let found = brief.triggers.len();
-        if self.args.tier.has_golden() && found < MIN_TRIGGERS && brief.golden.len() < LEAST_GOLDEN {
-            let phrases = counted(found, "trigger phrase");
-            self.printer.warn(&format!(
-                "{}: {phrases}, but golden cases need {MIN_TRIGGERS} to 5; pass --trigger 'PHRASE' for each, or add \
-                 'triggerPhrases' to the registry",
-                brief.tool.name
-            ));
-        }
+    async fn open(
+        &self,
+        material: Material,
+        mode: karat_workflows::forge::Mode,
+        approver: Option<String>,
+    ) -> Result<Conversation<'_>, Failure> {
+        let request = ConversationRequest {
+            drafts: self.drafts_request()?,
+            verify: self.args.verify,
+            mode,
+            accept_description: self.args.yes,
+            approver,
+        };
+        Ok(Conversation::open(request, material, self.context, &self.cancel).await?)
     }
 
-    /// Begins a session for what is missing.
-    fn begin(&self, material: &Material, drafter: &dyn Drafter) -> Session {
-        let brief = &material.brief;
-        let plan = Plan::of(brief);
-        if let Some((drafts, open)) = &self.drafted {
-            return Session::begin_with(brief, plan, drafts, open.clone(), drafter);
+    fn drafts_request(&self) -> Result<DraftsRequest, Failure> {
+        let args = self.args;
+        let folder = &self.environment.process.current_dir;
+        if let Some(path) = &args.drafts {
+            let is_stdin = path.as_os_str() == "-";
+            let name = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
+            let text = if is_stdin {
+                std::io::read_to_string(std::io::stdin())
+            } else {
+                std::fs::read_to_string(folder.join(path))
+            };
+            let text = text.map_err(|error| Failure::invalid(format!("cannot read the drafts {name}: {error}")))?;
+            return Ok(DraftsRequest::File { name, text });
         }
-        let slots = self.slots(material, &plan);
-        Session::begin(brief, plan, slots, drafter)
+        let mut traces = Vec::new();
+        for path in &args.traces {
+            let name = path.display().to_string();
+            let reader: Box<dyn std::io::Read + Send> = if path.as_os_str() == "-" {
+                Box::new(std::io::stdin())
+            } else {
+                let failed = |error| Failure::invalid(format!("cannot read the traces {name}: {error}"));
+                Box::new(std::fs::File::open(folder.join(path)).map_err(failed)?)
+            };
+            traces.push(TraceInput { name, reader });
+        }
+        let since = args.since.as_deref().map(|since| parse_time("--since", since, SystemClock.now())).transpose()?;
+        Ok(DraftsRequest::Drafter(DrafterRequest {
+            kind: args.drafter.map(Into::into),
+            model: args.model.clone(),
+            traces,
+            since,
+            rating: args.rating.map(Into::into),
+        }))
     }
 
-    fn open_session(&self) -> Result<KeptSession, Failure> {
-        KeptSession::open(&self.material.brief.tool.name, &self.settings)
+    /// Prints the report for programs, or this text for people.
+    fn print(&self, report: &ForgeReport, text: &str) -> Result<(), Failure> {
+        match self.args.format {
+            OutputFormat::Json => self.printer.print_json(report),
+            OutputFormat::Human => self.printer.print(text),
+        }
     }
+}
+
+fn sessions_text(sessions: &[Session]) -> String {
+    let mut out = String::from("Several sessions are kept:\n");
+    for session in sessions {
+        let (number, of) = session.place();
+        let tier = session.batch().map_or("all decided", |batch| batch.tier.name());
+        let place = if session.batch().is_some() { format!(", batch {number} of {of}") } else { String::new() };
+        let line = format!("  {}: {tier}{place}, {} approved", session.tool, session.approved_count());
+        out.push_str(&printable(&line));
+        out.push('\n');
+    }
+    out
+}
+
+fn warn_of_doubt(doubt: &DescriptionDoubt, printer: &Printer) {
+    let DescriptionDoubt { tool, finding, corrected } = doubt;
+    printer.warn(&format!("{tool}: {} ({})", finding.message, finding.rule.name()));
+    printer.talk(&printable(&format!("  a description to start from: {corrected}")));
+}
+
+fn refuse(vague: &VagueDescription, printer: &Printer) -> Failure {
+    let VagueDescription { tool, place, findings, corrected } = vague;
+    let place = place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    printer.failure(&Failure::invalid(format!(
+        "{tool}{place}: The tool description is too vague for reliable eval generation. Fix the description first."
+    )));
+    for finding in findings {
+        printer.talk(&format!("  {}: {}", finding.rule.name(), printable(&finding.message)));
+        printer.talk(&format!("    {}", printable(&finding.suggestion)));
+    }
+    printer.talk(&printable(&format!("  a description to start from: {corrected}")));
+    let rules: Vec<String> = findings.iter().map(|finding| format!("\"{}\"", finding.rule.name())).collect();
+    let silence = format!("{{\"silence\": {{\"{tool}\": [{}]}}}}", rules.join(", "));
+    printer.talk(&printable(&format!("  to draft all the same, put this into karat.json: {silence}")));
+    Failure::reported(ExitStatus::Invalid)
 }
 
 /// Returns the plan as a person reads it.

@@ -1,24 +1,18 @@
 //! A session's batch as the terminal shows it.
 
-use std::collections::BTreeMap;
-
+use karat_core::case::Difficulty;
 use karat_core::lint::Severity;
-use karat_forge::session::{Decision, Entry, Session};
-use karat_forge::{Draft, Evidence, Origin};
+use karat_forge::session::{Decision, Entry};
+use karat_forge::{Draft, Evidence};
 use karat_report::forge::{BatchView, DraftState, DraftView, FindingView, Level};
-
-/// What running the drafts showed, by their ids.
-pub(super) type Evidences = BTreeMap<String, Evidence>;
+use karat_workflows::forge::Conversation;
 
 /// Returns the current batch, or these of its cases, to be shown.
-pub(super) fn batch_view<'v>(
-    session: &'v Session,
-    evidences: &Evidences,
-    only: Option<&[&str]>,
-) -> Option<BatchView<'v>> {
+pub(super) fn batch_view<'v>(conversation: &'v Conversation<'_>, only: Option<&[String]>) -> Option<BatchView<'v>> {
+    let (session, evidences) = (conversation.session()?, conversation.evidences());
     let batch = session.batch()?;
-    let title = batch.difficulty().map_or(batch.tier.name(), karat_core::case::Difficulty::name);
-    let is_shown = |id: &str| only.is_none_or(|ids| ids.contains(&id));
+    let title = batch.difficulty().map_or(batch.tier.name(), Difficulty::name);
+    let is_shown = |id: &str| only.is_none_or(|ids| ids.iter().any(|other| other == id));
     let numbered = (1..).zip(&batch.entries).filter(|(_, entry)| is_shown(&entry.slot.id));
     let drafts = numbered.map(|(number, entry)| draft_view(number, entry, evidences.get(&entry.slot.id))).collect();
     Some(BatchView { title, place: session.place(), approved: Some(session.unwritten_count()), drafts })
@@ -35,7 +29,7 @@ fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) 
         number,
         id: &entry.slot.id,
         purpose: entry.slot.purpose.to_string(),
-        origin: draft.map(|draft| origin_text(&draft.origin)).unwrap_or_default(),
+        origin: draft.map(|draft| draft.origin.to_string()).unwrap_or_default(),
         state: match entry.decision {
             Decision::Undecided => DraftState::Undecided,
             Decision::Approved { .. } => DraftState::Approved,
@@ -58,14 +52,4 @@ fn evidence_views<'v>(evidence: &Evidence) -> Vec<FindingView<'v>> {
     let reasons = evidence.reasons().join("; ");
     let message = if reasons.is_empty() { verdict.to_owned() } else { format!("{verdict}: {reasons}") };
     vec![FindingView { level, pointer: "", message }]
-}
-
-pub(super) fn origin_text(origin: &Origin) -> String {
-    match origin {
-        Origin::Template => "drafted without a model".to_owned(),
-        Origin::File(name) => format!("from {name}"),
-        Origin::Model(model) => format!("drafted by {model}"),
-        Origin::Trace(id) => format!("from the trace {id}"),
-        Origin::Person => "edited by you".to_owned(),
-    }
 }

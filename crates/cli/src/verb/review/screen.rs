@@ -1,170 +1,236 @@
-//! The terminal as a screen, which is given back as it was, whatever happens.
+//! One trace on the screen, and what each key does with it.
 
-use std::io::{self, IsTerminal};
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
-
-use crossterm::Command;
-use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read,
+use crossterm::event::KeyCode;
+use karat_core::rating::Rating;
+use karat_report::{
+    ConsoleSettings, Length, ReviewLine, ReviewPage, ReviewView, conversation_text, help_height, review_height,
+    review_screen, verdict_lines, width,
 };
-use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode, size,
-};
+use karat_workflows::review::{Applied, Command, Review, ReviewSession, ReviewedTrace, Step};
 
+use super::terminal::dimensions;
 use crate::failure::Failure;
-use crate::interrupt::{Interrupts, ON_ALTERNATE_SCREEN};
 use crate::printer::Printer;
 
-/// How often it is looked whether the program was asked to stop.
-const GLANCE: Duration = Duration::from_millis(100);
+/// The longest note that can be typed, in characters.
+const MAX_NOTE_LENGTH: usize = 2000;
 
-/// What a person did.
+/// What follows a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Stay,
+    Quit,
+    Interrupt,
+}
+
+/// What the keys are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Input {
-    Key(KeyCode),
-    /// Text that came at once. It is never taken for keys.
-    Pasted(String),
-    Resized,
-    /// Ctrl-C, the wish that the program ends, or a terminal that is gone.
-    Interrupted,
+enum Mode {
+    Look,
+    /// The first line of the help that is shown.
+    Help(usize),
+    /// A note is typed, so far this.
+    Note(String),
 }
 
-/// The screen, as long as it is ours.
-pub(super) struct Screen<'p> {
-    printer: &'p Printer,
-    events: Receiver<io::Result<Event>>,
+pub(super) struct ReviewScreen<'c> {
+    session: ReviewSession<'c>,
+    console: ConsoleSettings,
+    rows: usize,
+    mode: Mode,
+    length: Length,
+    trace: Option<ReviewedTrace>,
+    /// The trace, laid out.
+    lines: Vec<String>,
+    top: usize,
+    /// What the last key did, until the next one.
+    message: String,
 }
 
-impl<'p> Screen<'p> {
-    pub(super) fn enter(printer: &'p Printer) -> Result<Self, Failure> {
-        enable_raw_mode().map_err(|error| no_screen(&error))?;
-        // From here on it is given back.
-        let screen = Self { printer, events: listen() };
-        let mut text = String::new();
-        add(&mut text, EnterAlternateScreen);
-        add(&mut text, EnableBracketedPaste);
-        ON_ALTERNATE_SCREEN.store(true, Ordering::SeqCst);
-        screen.printer.draw(&text).map_err(|error| no_screen(&error))?;
-        Ok(screen)
+impl<'c> ReviewScreen<'c> {
+    pub(super) fn new(session: ReviewSession<'c>, printer: &Printer) -> Self {
+        Self {
+            session,
+            console: ConsoleSettings { palette: printer.stderr_palette, ..printer.console() },
+            rows: 0,
+            mode: Mode::Look,
+            length: Length::Short,
+            trace: None,
+            lines: Vec::new(),
+            top: 0,
+            message: String::new(),
+        }
     }
 
-    /// Shows these rows, and the cursor where there is one.
-    pub(super) fn draw(&self, rows: &[String], cursor: Option<(u16, u16)>) {
-        let mut text = String::new();
-        add(&mut text, BeginSynchronizedUpdate);
-        add(&mut text, Hide);
-        for (row, line) in (0_u16..).zip(rows) {
-            add(&mut text, MoveTo(0, row));
-            text.push_str(line);
-            add(&mut text, Clear(ClearType::UntilNewLine));
-        }
-        add(&mut text, Clear(ClearType::FromCursorDown));
-        if let Some((column, row)) = cursor {
-            add(&mut text, MoveTo(column, row));
-            add(&mut text, Show);
-        }
-        add(&mut text, EndSynchronizedUpdate);
-        // That the terminal is gone is told by the next input.
-        self.printer.draw(&text).ok();
+    pub(super) async fn close(self) -> Review {
+        self.session.close().await
     }
 
-    /// Waits until the person does something.
-    pub(super) fn input(&self, interrupts: &Interrupts) -> Input {
-        loop {
-            if interrupts.were_asked() {
-                return Input::Interrupted;
+    /// Lays the current trace out for the terminal as it is now.
+    pub(super) async fn lay_out(&mut self) -> Result<(), Failure> {
+        (self.console.columns, self.rows) = dimensions();
+        let current = match self.session.review().next() {
+            Step::Rate { trace_id, .. } => Some(trace_id),
+            Step::End => None,
+        };
+        if self.trace.as_ref().map(|trace| trace.trace_id.as_str()) != current {
+            self.trace = self.session.current().await?;
+            self.top = 0;
+        }
+        self.lines.clear();
+        if let Some(trace) = &self.trace {
+            self.lines = verdict_lines(&trace.verdicts, self.console);
+            if !self.lines.is_empty() {
+                self.lines.push(String::new());
             }
-            match self.events.recv_timeout(GLANCE) {
-                Ok(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
-                    if let Some(input) = pressed(key) {
-                        return input;
-                    }
+            let conversation = conversation_text(&trace.document, self.length, self.console);
+            self.lines.extend(conversation.lines().map(str::to_owned));
+            if self.lines.is_empty() {
+                self.lines.push("this trace has no steps".to_owned());
+            }
+        }
+        if let Mode::Help(top) = &mut self.mode {
+            *top = 0;
+        }
+        self.top = self.top.min(self.lines.len().saturating_sub(review_height(self.rows)));
+        Ok(())
+    }
+
+    /// Draws the screen.
+    pub(super) fn rows(&self) -> Vec<String> {
+        let page = match (&self.mode, &self.trace) {
+            (Mode::Help(top), _) => ReviewPage::Help { top: *top },
+            (_, None) => ReviewPage::End,
+            (_, Some(_)) => ReviewPage::Trace { lines: &self.lines, top: self.top },
+        };
+        let line = match (&self.mode, self.note()) {
+            (Mode::Note(note), _) => ReviewLine::Typing(note),
+            // News come before a note that the person knows.
+            _ if !self.message.is_empty() => ReviewLine::Message(&self.message),
+            (_, Some(note)) => ReviewLine::Note(note),
+            (_, None) => ReviewLine::Nothing,
+        };
+        let Review { queue, author, .. } = self.session.review();
+        review_screen(&ReviewView { queue, author, page, line }, self.console, self.rows)
+    }
+
+    /// Returns where a note is typed, as column and row.
+    pub(super) fn cursor(&self) -> Option<(u16, u16)> {
+        if !matches!(self.mode, Mode::Note(_)) {
+            return None;
+        }
+        let rows = self.rows();
+        let row = rows.len().checked_sub(2)?;
+        let column = width(&rows[row]).min(self.console.columns.saturating_sub(1));
+        Some((u16::try_from(column).ok()?, u16::try_from(row).ok()?))
+    }
+
+    fn note(&self) -> Option<&str> {
+        match self.session.review().next() {
+            Step::Rate { note, .. } => note,
+            Step::End => None,
+        }
+    }
+
+    pub(super) async fn press(&mut self, key: KeyCode) -> Result<Next, Failure> {
+        self.message.clear();
+        match self.mode {
+            Mode::Note(_) => self.type_note(key).await?,
+            Mode::Help(_) => {
+                if !self.scroll(key) {
+                    self.mode = Mode::Look;
                 }
-                Ok(Ok(Event::Paste(text))) => return Input::Pasted(text),
-                Ok(Ok(Event::Resize(..))) => return Input::Resized,
-                Ok(Ok(_)) => {}
-                // A terminal that is gone says nothing more, and would be waited for for ever.
-                Err(RecvTimeoutError::Timeout) if io::stdin().is_terminal() => {}
-                Ok(Err(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    return Input::Interrupted;
-                }
             }
+            Mode::Look => return self.act(key).await,
         }
+        Ok(Next::Stay)
     }
-}
 
-/// Reads what is typed, in a thread of its own: once the terminal is gone, `read` tries again without end and never
-/// comes back, and nobody but that thread may wait for it.
-fn listen() -> Receiver<io::Result<Event>> {
-    let (heard, events) = channel();
-    std::thread::spawn(move || {
-        loop {
-            let event = read();
-            let is_over = event.is_err();
-            if heard.send(event).is_err() || is_over {
-                return;
+    async fn act(&mut self, key: KeyCode) -> Result<Next, Failure> {
+        if self.scroll(key) {
+            return Ok(Next::Stay);
+        }
+        let KeyCode::Char(letter) = key else { return Ok(Next::Stay) };
+        match letter.to_ascii_lowercase() {
+            'q' => return Ok(Next::Quit),
+            '?' | 'h' => self.mode = Mode::Help(0),
+            'u' => self.apply(Command::Undo).await?,
+            // The others need a trace.
+            _ if self.trace.is_none() => {}
+            'g' => self.apply(Command::Rate(Rating::Positive)).await?,
+            'b' => self.apply(Command::Rate(Rating::Negative)).await?,
+            'n' => self.apply(Command::Rate(Rating::Neutral)).await?,
+            's' => self.apply(Command::Skip).await?,
+            't' => self.mode = Mode::Note(self.note().unwrap_or_default().to_owned()),
+            'f' => {
+                self.length = if self.length == Length::Full { Length::Short } else { Length::Full };
+                self.lay_out().await?;
             }
+            other => self.message = format!("'{other}' is for nothing; ? shows what the keys are for"),
         }
-    });
-    events
-}
-
-impl Drop for Screen<'_> {
-    fn drop(&mut self) {
-        let mut text = String::new();
-        add(&mut text, DisableBracketedPaste);
-        add(&mut text, Show);
-        add(&mut text, LeaveAlternateScreen);
-        // Nobody is left to tell when the terminal is gone.
-        self.printer.draw(&text).ok();
-        ON_ALTERNATE_SCREEN.store(false, Ordering::SeqCst);
-        disable_raw_mode().ok();
+        Ok(Next::Stay)
     }
-}
 
-/// Returns how many columns and rows the terminal has.
-pub(super) fn dimensions() -> (usize, usize) {
-    let (columns, rows) = size().unwrap_or((80, 24));
-    // Some terminals do not know, and say 0.
-    let known = |number: u16, otherwise: usize| if number == 0 { otherwise } else { usize::from(number) };
-    (known(columns, 80), known(rows, 24))
-}
-
-/// Reads a key. One with Ctrl or Alt is for nothing here, but for Ctrl-C.
-fn pressed(key: KeyEvent) -> Option<Input> {
-    if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return (key.code == KeyCode::Char('c')).then_some(Input::Interrupted);
+    async fn apply(&mut self, command: Command) -> Result<(), Failure> {
+        self.message = match self.session.apply(command).await? {
+            Applied::Rated { trace_id, rating } => format!("{rating}, stored: {trace_id}"),
+            Applied::Skipped => "skipped for now".to_owned(),
+            Applied::RatingUndone(rating) => format!("took back: {rating}"),
+            Applied::SkipUndone => "back to what was skipped".to_owned(),
+            Applied::Noted => String::new(),
+            Applied::Nothing => "there is nothing to take back in this review".to_owned(),
+        };
+        self.lay_out().await
     }
-    (!key.modifiers.contains(KeyModifiers::ALT)).then_some(Input::Key(key.code))
-}
 
-fn add(text: &mut String, command: impl Command) {
-    // A text takes everything.
-    command.write_ansi(text).ok();
-}
+    /// Adds pasted text to the note that is typed; elsewhere its letters would be taken for ratings.
+    pub(super) fn paste(&mut self, text: &str) -> Next {
+        if let Mode::Note(note) = &mut self.mode {
+            let line = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+            let room = MAX_NOTE_LENGTH.saturating_sub(note.chars().count());
+            note.extend(line.take(room));
+        } else {
+            "pasted text is passed over; t begins a note".clone_into(&mut self.message);
+        }
+        Next::Stay
+    }
 
-fn no_screen(error: &io::Error) -> Failure {
-    Failure::errored(format!("cannot draw on the terminal: {error}"))
-}
+    async fn type_note(&mut self, key: KeyCode) -> Result<(), Failure> {
+        let Mode::Note(note) = &mut self.mode else { return Ok(()) };
+        match key {
+            KeyCode::Char(letter) if note.chars().count() < MAX_NOTE_LENGTH => note.push(letter),
+            KeyCode::Backspace => {
+                note.pop();
+            }
+            KeyCode::Enter => {
+                let note = std::mem::take(note);
+                self.mode = Mode::Look;
+                self.apply(Command::Note(note)).await?;
+            }
+            KeyCode::Esc => self.mode = Mode::Look,
+            _ => {}
+        }
+        Ok(())
+    }
 
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case(KeyModifiers::NONE, 'c', Some(Input::Key(KeyCode::Char('c'))))]
-    #[case(KeyModifiers::SHIFT, 'G', Some(Input::Key(KeyCode::Char('G'))))]
-    #[case(KeyModifiers::CONTROL, 'c', Some(Input::Interrupted))]
-    #[case(KeyModifiers::CONTROL, 'g', None)]
-    #[case(KeyModifiers::ALT, 'c', None)]
-    #[case(KeyModifiers::ALT, 'g', None)]
-    fn only_ctrl_c_interrupts(#[case] modifiers: KeyModifiers, #[case] letter: char, #[case] expected: Option<Input>) {
-        assert_eq!(pressed(KeyEvent::new(KeyCode::Char(letter), modifiers)), expected);
+    /// Scrolls, if the key is for that.
+    fn scroll(&mut self, key: KeyCode) -> bool {
+        let height = review_height(self.rows);
+        let page = height.saturating_sub(1).max(1);
+        let (top, lines) = match &mut self.mode {
+            Mode::Help(top) => (top, help_height(self.console.columns)),
+            _ => (&mut self.top, self.lines.len()),
+        };
+        let wanted = match key {
+            KeyCode::Down | KeyCode::Enter | KeyCode::Char('j') => top.saturating_add(1),
+            KeyCode::Up | KeyCode::Char('k') => top.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => top.saturating_add(page),
+            KeyCode::PageUp => top.saturating_sub(page),
+            KeyCode::Home => 0,
+            KeyCode::End => usize::MAX,
+            _ => return false,
+        };
+        *top = wanted.min(lines.saturating_sub(height));
+        true
     }
 }

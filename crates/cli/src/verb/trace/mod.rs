@@ -13,11 +13,10 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: TraceArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let (environment, printer) = (surface.environment, surface.printer);
     match args.action {
-        TraceAction::Import(args) => import::run(&args, environment, printer),
+        TraceAction::Import(args) => import::run(&args, surface),
         TraceAction::List(args) => list::run(&args, surface),
-        TraceAction::Receive(args) => receive::run(&args, environment, printer),
+        TraceAction::Receive(args) => receive::run(&args, surface),
         TraceAction::Show(args) => show::run(&args, surface),
     }
 }

@@ -1,8 +1,8 @@
 //! The turns of a trace: what a user said, and all that it led to.
 
-use serde_json::Value;
+use karat_core::document::TraceDocument;
 
-use super::observed::{Step, heard, is_further};
+use super::observed::{Step, is_further};
 
 /// What a user said in a trace, and what the agent did then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,25 +20,20 @@ pub struct TraceTurn {
     pub error: Option<String>,
 }
 
-/// Cuts a trace into turns; or tells what is wrong with it, in a lower-case fragment. What an agent did before anybody
-/// said anything is in none.
-pub fn trace_turns(trace: &Value) -> Result<Vec<TraceTurn>, String> {
-    let Some(Value::Array(steps)) = trace.get("steps") else {
-        return Err("the trace has no list 'steps'".to_owned());
-    };
+/// Cuts a trace into turns. What an agent did before anybody said anything is in none.
+pub fn trace_turns(trace: &TraceDocument) -> Vec<TraceTurn> {
     let mut turns: Vec<TraceTurn> = Vec::new();
     let mut said: Vec<String> = Vec::new();
-    let mut before: Option<Step<'_>> = None;
-    for (at, step) in steps.iter().enumerate() {
-        let step = Step::read(at, step)?;
-        if let Some(heard) = heard(step.input) {
-            let is_known = !said.is_empty() && said.ends_with(&heard.messages);
-            if turns.is_empty() || !is_known && is_further(&heard, &said, before.as_ref()) {
-                let news = heard.messages.strip_prefix(said.as_slice()).unwrap_or(&heard.messages);
-                let leans = heard.has_history || !turns.is_empty();
+    let mut before: Option<Step> = None;
+    for (at, step) in trace.steps().map(Step::of).enumerate() {
+        if let Some(input) = &step.input {
+            let is_known = !said.is_empty() && said.ends_with(&input.messages);
+            if turns.is_empty() || !is_known && is_further(input, &said, before.as_ref()) {
+                let news = input.messages.strip_prefix(said.as_slice()).unwrap_or(&input.messages);
+                let leans = input.has_history || !turns.is_empty();
                 // Where the agent spoke in between, only the last message is new.
                 let message =
-                    if heard.has_history { news.last().cloned().unwrap_or_default() } else { news.join("\n") };
+                    if input.has_history { news.last().cloned().unwrap_or_default() } else { news.join("\n") };
                 let message = message.trim().to_owned();
                 let steps = at + 1..=at + 1;
                 turns.push(TraceTurn {
@@ -57,13 +52,13 @@ pub fn trace_turns(trace: &Value) -> Result<Vec<TraceTurn>, String> {
         }
         before = Some(step);
     }
-    Ok(turns)
+    turns
 }
 
 impl TraceTurn {
-    fn take(&mut self, number: usize, step: &Step<'_>) {
+    fn take(&mut self, number: usize, step: &Step) {
         self.steps = *self.steps.start()..=number;
-        self.tools.extend(step.calls.iter().map(|call| call.name.clone()));
+        self.tools.extend(step.calls.iter().map(|call| &call.name).filter(|name| !name.is_empty()).cloned());
         if !step.output.trim().is_empty() {
             step.output.trim().clone_into(&mut self.response);
         }
@@ -77,7 +72,7 @@ impl TraceTurn {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -86,8 +81,12 @@ mod tests {
         json!({"input": input, "output": {"response": response}, "tool_calls": calls, "error": null})
     }
 
+    fn read(trace: &Value) -> Vec<TraceTurn> {
+        trace_turns(&TraceDocument::read(trace.to_string()).expect("a trace"))
+    }
+
     fn turns(steps: &[Value]) -> Vec<(String, std::ops::RangeInclusive<usize>, String, bool)> {
-        let all = trace_turns(&json!({"trace_id": "t", "steps": steps})).expect("turns");
+        let all = read(&json!({"trace_id": "t", "steps": steps}));
         all.into_iter().map(|turn| (turn.message, turn.steps, turn.tools.join(","), turn.leans)).collect()
     }
 
@@ -126,9 +125,8 @@ mod tests {
     fn the_first_failure_is_kept() {
         let mut failing = step(&json!("one"), "sorry", &["search"]);
         failing["tool_calls"][0]["error"] = json!("timed out");
-        let all = trace_turns(&json!({"steps": [failing]})).expect("turns");
+        let all = read(&json!({"steps": [failing]}));
         assert_eq!(all[0].error.as_deref(), Some("'search' failed: timed out"));
-        assert_eq!(trace_turns(&json!({})), Err("the trace has no list 'steps'".to_owned()));
-        assert_eq!(trace_turns(&json!({"steps": []})), Ok(Vec::new()));
+        assert_eq!(read(&json!({"steps": []})), Vec::new());
     }
 }

@@ -1,8 +1,10 @@
 //! Verdicts beside what people said.
 
-use karat_core::feedback::Rating;
-use karat_core::port::{ComparisonStore, EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{AgreementCounts, ContradictionFilter, Resolution, ResolutionKind};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_evals::agreement::AgreementCounts;
+use karat_evals::contradiction::{ContradictionFilter, Resolution, ResolutionKind};
+use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
 use karat_store::Store;
 
 use super::{Case, contract};
@@ -152,7 +154,7 @@ async fn contradictions_are_listed_newest_first(Case { store, .. }: Case<'_>) {
     store.add_version(&version("eval_y", "one")).await.expect("added");
     for (seconds, eval, id) in [(5, "eval_x", "a"), (7, "eval_y", "b"), (7, "eval_x", "c"), (6, "eval_y", "d")] {
         let said = execution(eval, 1, &trace(id, "x"), Some(true));
-        let said = karat_core::stored::StoredExecution { executed_at: at(seconds), ..said };
+        let said = karat_evals::version::StoredExecution { executed_at: at(seconds), ..said };
         store.put_executions(&[said]).await.expect("stored");
         rate(store, id, Rating::Negative, 1).await;
     }

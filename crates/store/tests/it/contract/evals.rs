@@ -1,7 +1,9 @@
 //! Evals, their versions, and what they said.
 
-use karat_core::port::{EvalStore, TraceStore};
-use karat_core::stored::{AddedVersion, NewTrace, NewVersion, StoredExecution, TraceFilter, VersionCounts};
+use karat_core::port::TraceStore;
+use karat_core::stored::{NewTrace, TraceFilter};
+use karat_evals::port::EvalStore;
+use karat_evals::version::{AddedVersion, NewVersion, StoredExecution, VersionCounts};
 use karat_store::Store;
 
 use super::{Case, contract};
@@ -111,7 +113,7 @@ async fn what_is_unjudged_is_found(Case { store, .. }: Case<'_>) {
     assert_eq!(store.count_unjudged("eval_a", 1, &newest_two).await.expect("a number"), 1);
     let page = store.unjudged("eval_a", 1, &TraceFilter::default(), Some("t-00000"), 1).await.expect("a page");
     assert_eq!(page.iter().map(|one| one.head.trace_id.as_str()).collect::<Vec<_>>(), ["t-00002"]);
-    assert_eq!(page[0].document, traces[2].document);
+    assert_eq!(page[0].text, traces[2].document);
 }
 
 async fn a_changed_trace_is_judged_again(Case { store, .. }: Case<'_>) {

@@ -1,8 +1,11 @@
 //! What people said.
 
-use karat_core::feedback::{Feedback, Rating};
-use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
-use karat_core::stored::{RatingPattern, TraceFilter};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
+use karat_core::stored::TraceFilter;
+use karat_evals::agreement::RatingPattern;
+use karat_evals::feedback::Feedback;
+use karat_evals::port::{EvalStore, FeedbackStore};
 use karat_store::Store;
 
 use super::{Case, contract};

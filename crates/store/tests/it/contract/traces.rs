@@ -1,16 +1,18 @@
 //! Traces.
 
-use karat_core::feedback::Rating;
-use karat_core::port::{EvalStore, FeedbackStore, TraceStore};
+use karat_core::port::TraceStore;
+use karat_core::rating::Rating;
 use karat_core::stored::{Expected, NewTrace, Put, TraceFilter};
+use karat_evals::port::{EvalStore, FeedbackStore};
 use karat_store::{Store, raw_hash};
 use serde_json::json;
 
 use super::{Case, contract};
-use crate::support::{at, document, execution, says, trace, trace_of, version};
+use crate::support::{Kind, at, document, execution, says, trace, trace_of, version};
 
 contract! {
     what_is_put_in_comes_out
+    an_unreadable_payload_is_an_error_with_its_id
     the_same_again_changes_nothing
     another_document_changes_it
     who_has_not_seen_it_does_not_replace_it
@@ -47,12 +49,28 @@ async fn what_is_put_in_comes_out(Case { store, .. }: Case<'_>) {
     let new = trace("t-1", "hello");
     assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Added]);
     let stored = store.trace("t-1").await.expect("read").expect("there");
-    assert_eq!((&stored.head, &stored.document), (&new.head, &new.document));
+    assert_eq!((&stored.head, &stored.text), (&new.head, &new.document));
     assert_eq!((stored.source.as_str(), stored.imported_at), ("karat", at(1000)));
     assert_eq!(store.raw("t-1").await.expect("read").expect("there"), new.raw);
     assert_eq!(store.trace("t-2").await.expect("read"), None);
     assert_eq!(store.raw("t-2").await.expect("read"), None);
     assert_eq!(put(store, &[]).await, []);
+}
+
+async fn an_unreadable_payload_is_an_error_with_its_id(Case { store, place }: Case<'_>) {
+    put(store, &[trace("t-1", "hello"), trace("t-2", "hello")]).await;
+    let bytes = match place.kind() {
+        Kind::Sqlite => "x'00'",
+        Kind::Postgres => "'\\x00'::bytea",
+    };
+    let broken = format!("update trace_payloads set document = {bytes}, raw = {bytes} where trace_id = 't-2'");
+    place.execute(&broken).await.expect("a broken row");
+    let one = store.trace("t-2").await.expect_err("unreadable");
+    let all = store.read_traces(&TraceFilter::default(), None, 10).await.expect_err("unreadable");
+    let raw = store.raw("t-2").await.expect_err("unreadable");
+    for error in [one, all, raw] {
+        assert!(error.message.starts_with("cannot read the payload of the trace 't-2': "), "{error}");
+    }
 }
 
 async fn the_same_again_changes_nothing(Case { store, place }: Case<'_>) {
@@ -71,7 +89,7 @@ async fn another_document_changes_it(Case { store, .. }: Case<'_>) {
     let puts = store.put_traces(std::slice::from_ref(&other), at(2000)).await.expect("stored");
     assert_eq!(puts, [Put::Changed]);
     let stored = store.trace("a").await.expect("read").expect("there");
-    assert_eq!((stored.document, stored.head), (other.document, other.head));
+    assert_eq!((stored.text, stored.head), (other.document, other.head));
     assert_eq!(stored.imported_at, at(1000), "the first import counts");
     assert_eq!(store.raw("a").await.expect("read").expect("there"), other.raw);
 }
@@ -89,13 +107,13 @@ async fn who_has_not_seen_it_does_not_replace_it(Case { store, .. }: Case<'_>) {
     assert_eq!(put(store, std::slice::from_ref(&two)).await, [Put::Changed]);
     assert_eq!(put(store, &[expecting("three", seen(&one))]).await, [Put::Conflict]);
     let stored = store.trace("a").await.expect("read").expect("there");
-    assert_eq!(stored.document, two.document);
+    assert_eq!(stored.text, two.document);
 }
 
 async fn twice_in_one_batch_is_once(Case { store, .. }: Case<'_>) {
     let traces = [trace("a", "one"), trace("a", "one"), trace("a", "two"), trace("b", "three")];
     assert_eq!(put(store, &traces).await, [Put::Added, Put::Unchanged, Put::Changed, Put::Added]);
-    assert_eq!(store.trace("a").await.expect("read").expect("there").document, traces[2].document);
+    assert_eq!(store.trace("a").await.expect("read").expect("there").text, traces[2].document);
 }
 
 async fn a_document_of_its_own_source_is_kept_once(Case { store, place }: Case<'_>) {
@@ -226,7 +244,7 @@ async fn strange_texts_are_kept(Case { store, .. }: Case<'_>) {
     assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Added]);
     assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Unchanged]);
     let stored = store.trace(id).await.expect("read").expect("there");
-    assert_eq!(stored.document, new.document, "the document is kept byte for byte");
+    assert_eq!(stored.text, new.document, "the document is kept byte for byte");
     assert_eq!(store.raw(id).await.expect("read").expect("there"), new.raw);
     assert!(stored.head.input_preview.starts_with("zero \u{2400},"), "{}", stored.head.input_preview);
     store.add_version(&version("eval_x", "x")).await.expect("added");
@@ -247,7 +265,7 @@ async fn a_key_has_a_length(Case { store, .. }: Case<'_>) {
 }
 
 async fn a_day_moves_with_its_trace(Case { store, .. }: Case<'_>) {
-    use karat_core::port::ComparisonStore;
+    use karat_evals::port::ComparisonStore;
     store.add_version(&version("eval_x", "x")).await.expect("added");
     let day_of = async |new: NewTrace| {
         put(store, std::slice::from_ref(&new)).await;

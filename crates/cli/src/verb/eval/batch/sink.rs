@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use karat_core::judgement::Execution;
+use karat_evals::execution::Execution;
 use karat_sandbox::{ArrowBatch, ArrowBatches, ArrowRows};
 
 /// Takes rows, and hands them on at the right moment.

@@ -5,27 +5,27 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::TcpListener;
 
-use crate::failure::Failure;
+use karat_workflows::Error;
 
 /// Listens there, or says why it cannot.
-pub(super) async fn listen(text: &str) -> Result<TcpListener, Failure> {
+pub(super) async fn listen(text: &str) -> Result<TcpListener, Error> {
     let address = written(text)?;
     TcpListener::bind(&address).await.map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse => Failure::errored(format!("cannot listen on {address}: the port is taken"))
+        ErrorKind::AddrInUse => Error::unavailable(format!("cannot listen on {address}: the port is taken"))
             .hint("another receiver or an OpenTelemetry collector may be there")
             .hint("--listen 127.0.0.1:0 takes any port that is free, and says which"),
         ErrorKind::PermissionDenied => {
-            Failure::errored(format!("cannot listen on {address}: this port needs more rights"))
+            Error::unavailable(format!("cannot listen on {address}: this port needs more rights"))
                 .hint("ports from 1024 on need none")
         }
-        _ => Failure::invalid(format!("cannot listen on {address}: {error}"))
+        _ => Error::invalid(format!("cannot listen on {address}: {error}"))
             .hint("the host is a name or an address of this machine: 127.0.0.1, [::1], 0.0.0.0 for all"),
     })
 }
 
 /// Returns what is meant as a host with a port; a port alone is this machine's.
-fn written(text: &str) -> Result<String, Failure> {
-    let invalid = |hint: String| Failure::invalid(format!("'{text}' is no place to listen")).hint(hint);
+fn written(text: &str) -> Result<String, Error> {
+    let invalid = |hint: String| Error::invalid(format!("'{text}' is no place to listen")).hint(hint);
     if text.parse::<u16>().is_ok() {
         return Ok(format!("127.0.0.1:{text}"));
     }
@@ -58,6 +58,7 @@ pub(super) fn reaches_others(ip: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use karat_workflows::Hint;
     use rstest::rstest;
 
     use super::*;
@@ -75,8 +76,8 @@ mod tests {
     #[case("", Err("HOST:PORT, for example 127.0.0.1:4318 or [::1]:4318"))]
     fn an_address_is_read(#[case] text: &str, #[case] expected: Result<&str, &str>) {
         let found = written(text);
-        let found = found.as_ref().map(String::as_str).map_err(|failure| failure.hints[0].as_str());
-        assert_eq!(found, expected);
+        let found = found.as_ref().map(String::as_str).map_err(|error| error.hints[0].clone());
+        assert_eq!(found, expected.map_err(Hint::from));
     }
 
     #[rstest]

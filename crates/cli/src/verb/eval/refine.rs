@@ -1,0 +1,221 @@
+//! `karat eval refine`: a model rewrites an eval, and a person decides.
+
+use std::ops::ControlFlow;
+
+use karat_core::exit::ExitStatus;
+use karat_evals::agreement::Refinement;
+use karat_report::{code_diff_text, counted, printable, refinement_text};
+use karat_workflows::Context;
+use karat_workflows::refine::{
+    Adoption, Applied, CandidateFolder, Command, EvalFile, Event, Outcome, Request, Step, question, refine,
+};
+
+use crate::args::{EvalRefineArgs, OutputFormat};
+use crate::ask::{self, NoAnswer};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::surface::Surface;
+
+pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let printer = surface.printer.as_ref();
+    let context = surface.context(&args.config, &[])?;
+    // Fail early where nobody can approve: the answers of a model cost money.
+    let approver = approver(args, surface.environment)?;
+    let write_to = match &args.out {
+        Some(folder) => Some(CandidateFolder::Given(folder.clone())),
+        None => approver.is_none().then_some(CandidateFolder::Own),
+    };
+    let request = Request {
+        eval: args.name.clone(),
+        candidates: args.candidates,
+        rounds: args.rounds,
+        hold_out: args.hold_out,
+        model: args.model.clone(),
+        write_to,
+    };
+    if args.dry_run {
+        let question = surface.run(question(&request, &context))?;
+        printer.note("nobody was asked; this is what the model would be told");
+        printer.print_json(&question)?;
+        return Ok(ExitStatus::Success);
+    }
+    surface.converse(async |cancel| {
+        let mut show_event = |event| {
+            print_event(event, printer);
+            ControlFlow::Continue(())
+        };
+        let Outcome { refinement, adoption } = refine(&request, &context, &mut show_event, &cancel).await?;
+        match args.format {
+            OutputFormat::Json => printer.print_json(&refinement)?,
+            OutputFormat::Human => printer.print(&refinement_text(&refinement, printer.console()))?,
+        }
+        let adoption = adoption?;
+        match approver {
+            Some(approver) => adopt(adoption, &approver, &context, printer).await?,
+            None => note_suggestion(&refinement, printer),
+        }
+        Ok(ExitStatus::Success)
+    })
+}
+
+/// Returns who decides what is adopted, where somebody is at the terminal.
+fn approver(args: &EvalRefineArgs, environment: &Environment) -> Result<Option<String>, Failure> {
+    let is_asked = args.format == OutputFormat::Human
+        && !args.dry_run
+        && environment.stdin_is_terminal
+        && environment.stderr_is_terminal;
+    if !is_asked && args.approver.approved_by.is_none() {
+        return Ok(None);
+    }
+    let approver = args.approver.name(environment)?;
+    Ok(is_asked.then_some(approver))
+}
+
+fn print_event(event: Event, printer: &Printer) {
+    match event {
+        Event::Asking { model, traces } => {
+            let traces = counted(traces, "trace");
+            printer.note(&format!("the code and {traces} with what people said of them go to {model}"));
+        }
+        Event::RoundFailed { model, message } => printer.warn(&format!("{model}: {message}")),
+        Event::Used(usage) => {
+            if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
+                printer.note(&format!("the model read {read} and wrote {written} tokens"));
+            }
+        }
+    }
+}
+
+fn note_suggestion(refinement: &Refinement, printer: &Printer) {
+    match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
+        Some(file) => printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version")),
+        None => printer.note("nothing was adopted, and no candidate does better than today's version"),
+    }
+}
+
+/// Asks a person which candidate becomes a version.
+async fn adopt(
+    mut adoption: Adoption,
+    approver: &str,
+    context: &Context<'_>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    loop {
+        let command = match adoption.next() {
+            Step::Done => return Ok(()),
+            Step::Choose => ask_for_candidate(&adoption, approver, printer)?,
+            Step::WriteFile { file, .. } => match ask::line(&format!("Write it to {file} too? (y/N)")) {
+                Ok(line) => Command::WriteFile { write: matches!(line.trim().to_lowercase().as_str(), "y" | "yes") },
+                Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
+                Err(_) => Command::WriteFile { write: false },
+            },
+        };
+        let applied = adoption.apply(command, context).await?;
+        print_applied(applied, &adoption.eval_id, printer)?;
+    }
+}
+
+fn print_applied(applied: Applied, eval_id: &str, printer: &Printer) -> Result<(), Failure> {
+    let name = printable(eval_id);
+    let note_kept = |file: &str| {
+        printer
+            .note(&format!("{file} is as it was: 'karat eval add' of it would put its code in place of this version"));
+    };
+    match applied {
+        Applied::Adopted { candidate, version, file } => {
+            printer.print(&format!("adopted {candidate} as version {version} of {name}\n"))?;
+            printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
+            match file {
+                EvalFile::Missing => printer.note(&format!("'karat eval show {name}' prints the new code")),
+                EvalFile::Changed(file) => note_kept(&file),
+                EvalFile::Outdated(_) => {}
+            }
+        }
+        Applied::Declined => printer.talk("nothing was adopted"),
+        Applied::Wrote { file } => printer.talk(&format!("wrote {file}")),
+        Applied::Kept { file } => note_kept(&file),
+        Applied::Refused(refusal) => printer.talk(&refusal.to_string()),
+    }
+    Ok(())
+}
+
+/// Asks until a candidate is adopted or the person declines, and shows diffs on the way.
+fn ask_for_candidate(adoption: &Adoption, approver: &str, printer: &Printer) -> Result<Command, Failure> {
+    let count = adoption.candidates.len();
+    let numbers = if count == 1 { "1".to_owned() } else { format!("1-{count}") };
+    let question = format!("Adopt which? ({numbers} adopts, d N shows the diff, q leaves)");
+    loop {
+        let line = match ask::line(&question) {
+            Ok(line) => line,
+            Err(NoAnswer::Left) => return Ok(Command::Decline),
+            Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
+            Err(NoAnswer::Broken(why)) => return Err(Failure::errored(format!("cannot ask: {why}"))),
+        };
+        match Answer::read(&line) {
+            Some(Answer::Leave) => return Ok(Command::Decline),
+            Some(Answer::Diff(number)) => {
+                let number = number.or_else(|| (count == 1).then_some(1));
+                match number.and_then(|number| adoption.candidate(number)) {
+                    Some(candidate) => {
+                        printer.print(&code_diff_text(&adoption.code, &candidate.code, printer.console()))?;
+                    }
+                    None => printer.talk(&format!("of which? d {numbers}")),
+                }
+            }
+            Some(Answer::Adopt(candidate)) if adoption.candidate(candidate).is_some() => {
+                return Ok(Command::Adopt { candidate, approver: approver.to_owned() });
+            }
+            // A slip of the finger adopts nothing.
+            _ => printer.talk(&format!("a number ({numbers}), d with a number, or q")),
+        }
+    }
+}
+
+/// What a person types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Adopt(u64),
+    /// None: of the only one.
+    Diff(Option<u64>),
+    Leave,
+}
+
+impl Answer {
+    fn read(line: &str) -> Option<Self> {
+        let line = line.trim().to_lowercase();
+        let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
+        match line.as_str() {
+            "q" | "quit" => Some(Self::Leave),
+            "d" | "diff" => Some(Self::Diff(None)),
+            _ => match line.strip_prefix("diff").or_else(|| line.strip_prefix('d')) {
+                Some(rest) => number(rest).map(|number| Self::Diff(Some(number))),
+                None => number(&line).map(Self::Adopt),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("2", Some(Answer::Adopt(2)))]
+    #[case(" 1 ", Some(Answer::Adopt(1)))]
+    #[case("d", Some(Answer::Diff(None)))]
+    #[case("d2", Some(Answer::Diff(Some(2))))]
+    #[case("D 2", Some(Answer::Diff(Some(2))))]
+    #[case("diff 3", Some(Answer::Diff(Some(3))))]
+    #[case("q", Some(Answer::Leave))]
+    #[case("", None)]
+    #[case("y", None)]
+    #[case("0", None)]
+    #[case("-1", None)]
+    #[case("d x", None)]
+    fn only_a_number_adopts(#[case] line: &str, #[case] expected: Option<Answer>) {
+        assert_eq!(Answer::read(line), expected);
+    }
+}

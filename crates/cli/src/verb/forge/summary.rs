@@ -1,0 +1,75 @@
+//! What came of a session, for a person.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use karat_core::case::{Difficulty, Tier};
+use karat_core::trace::Usage;
+use karat_report::{counted, dollars, printable};
+use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
+
+/// Lists what was written and what was left out, with the reasons where no person decided.
+pub(super) fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bool) -> String {
+    let report = &summary.report;
+    let mut out = String::new();
+    for file in &report.files {
+        let _ = writeln!(out, "{}", written_text(file));
+    }
+    if !report.overlaps_added.is_empty() {
+        let added = format!("{overlap_map}: {} overlaps {}", report.tool, report.overlaps_added.join(", "));
+        let _ = writeln!(out, "{}", printable(&added));
+    }
+    if !report.left_out.is_empty() {
+        let _ = writeln!(out, "left out: {}", counted(report.left_out.len(), "draft"));
+    }
+    for refused in summary.refused.iter().filter(|_| is_scripted) {
+        let _ = writeln!(out, "  {}: {}", printable(&refused.id), printable(&refused.reasons.join("; ")));
+    }
+    if summary.is_complete {
+        let _ = writeln!(out, "nothing to draft: {} has all the cases that it should have", printable(&report.tool));
+    }
+    out.push_str(&open_text(report));
+    out
+}
+
+fn written_text(file: &WrittenFile) -> String {
+    let path = printable(&file.path);
+    let cases = counted(file.added.len(), &format!("{} case", file.tier.name()));
+    match (file.is_new, file.added.is_empty()) {
+        (true, _) => format!("wrote {path}: {cases}"),
+        (false, true) => format!("{path} has all of them already: {} in all", file.total),
+        (false, false) => format!("added {cases} to {path}: {} in all", file.total),
+    }
+}
+
+/// Lists the open slots and the ways to fill them.
+pub(super) fn open_text(report: &ForgeReport) -> String {
+    if report.open.is_empty() {
+        return String::new();
+    }
+    let mut kinds: BTreeMap<(Tier, Option<Difficulty>), usize> = BTreeMap::new();
+    for slot in &report.open {
+        *kinds.entry((slot.tier, slot.difficulty)).or_default() += 1;
+    }
+    let kinds = kinds
+        .into_iter()
+        .map(|((tier, difficulty), count)| format!("{count} {}", difficulty.map_or(tier.name(), Difficulty::name)));
+    let ways = [
+        ("--brief", "prints what a coding agent needs to draft them"),
+        ("--drafts FILE", "takes drafts of a coding agent, of a model, or yours"),
+        ("--model KIND:MODEL", "lets a model draft them"),
+        ("--drafter traces", "takes real messages of stored traces"),
+    ];
+    let mut text = format!("still open: {}\n", kinds.collect::<Vec<_>>().join(", "));
+    for (flag, what) in ways {
+        let _ = writeln!(text, "  {flag:<18}  {what}");
+    }
+    text
+}
+
+/// Says what drafting used up.
+pub(super) fn usage_text(usage: &Usage) -> String {
+    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+    let cost = usage.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
+    format!("the model read {} and wrote {} tokens{cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))
+}

@@ -1,0 +1,170 @@
+//! The terminal in raw mode, restored on drop.
+
+use std::io::{self, IsTerminal};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use crossterm::Command;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{
+    DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode, size,
+};
+use karat_workflows::CancellationToken;
+
+use crate::failure::Failure;
+use crate::interrupt::ON_ALTERNATE_SCREEN;
+use crate::printer::Printer;
+
+/// How often the cancellation token is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Input {
+    Key(KeyCode),
+    /// Text that came at once; its letters are not keys.
+    Pasted(String),
+    Resized,
+    /// Ctrl-C, a signal to stop, or a terminal that is gone.
+    Interrupted,
+}
+
+/// The alternate screen in raw mode.
+pub(super) struct RawTerminal<'p> {
+    printer: &'p Printer,
+    events: Receiver<io::Result<Event>>,
+}
+
+impl<'p> RawTerminal<'p> {
+    pub(super) fn enter(printer: &'p Printer) -> Result<Self, Failure> {
+        enable_raw_mode().map_err(|error| no_screen(&error))?;
+        // From here on it is restored on drop.
+        let terminal = Self { printer, events: listen() };
+        let mut text = String::new();
+        add(&mut text, EnterAlternateScreen);
+        add(&mut text, EnableBracketedPaste);
+        ON_ALTERNATE_SCREEN.store(true, Ordering::SeqCst);
+        terminal.printer.draw(&text).map_err(|error| no_screen(&error))?;
+        Ok(terminal)
+    }
+
+    /// Shows these rows, and the cursor where there is one.
+    pub(super) fn draw(&self, rows: &[String], cursor: Option<(u16, u16)>) {
+        let mut text = String::new();
+        add(&mut text, BeginSynchronizedUpdate);
+        add(&mut text, Hide);
+        for (row, line) in (0_u16..).zip(rows) {
+            add(&mut text, MoveTo(0, row));
+            text.push_str(line);
+            add(&mut text, Clear(ClearType::UntilNewLine));
+        }
+        add(&mut text, Clear(ClearType::FromCursorDown));
+        if let Some((column, row)) = cursor {
+            add(&mut text, MoveTo(column, row));
+            add(&mut text, Show);
+        }
+        add(&mut text, EndSynchronizedUpdate);
+        // The next input reports that the terminal is gone.
+        self.printer.draw(&text).ok();
+    }
+
+    /// Waits until the person does something.
+    pub(super) fn input(&self, cancel: &CancellationToken) -> Input {
+        loop {
+            if cancel.is_cancelled() {
+                return Input::Interrupted;
+            }
+            match self.events.recv_timeout(POLL_INTERVAL) {
+                Ok(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
+                    if let Some(input) = pressed(key) {
+                        return input;
+                    }
+                }
+                Ok(Ok(Event::Paste(text))) => return Input::Pasted(text),
+                Ok(Ok(Event::Resize(..))) => return Input::Resized,
+                Ok(Ok(_)) => {}
+                // A terminal that is gone sends no event: waiting for one would never end.
+                Err(RecvTimeoutError::Timeout) if io::stdin().is_terminal() => {}
+                Ok(Err(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    return Input::Interrupted;
+                }
+            }
+        }
+    }
+}
+
+/// Reads events in a thread of its own: once the terminal is gone, `read` retries for ever and never returns.
+fn listen() -> Receiver<io::Result<Event>> {
+    let (sender, events) = channel();
+    std::thread::spawn(move || {
+        loop {
+            let event = read();
+            let is_over = event.is_err();
+            if sender.send(event).is_err() || is_over {
+                return;
+            }
+        }
+    });
+    events
+}
+
+impl Drop for RawTerminal<'_> {
+    fn drop(&mut self) {
+        let mut text = String::new();
+        add(&mut text, DisableBracketedPaste);
+        add(&mut text, Show);
+        add(&mut text, LeaveAlternateScreen);
+        // Without a terminal there is nothing to restore.
+        self.printer.draw(&text).ok();
+        ON_ALTERNATE_SCREEN.store(false, Ordering::SeqCst);
+        disable_raw_mode().ok();
+    }
+}
+
+/// Returns how many columns and rows the terminal has.
+pub(super) fn dimensions() -> (usize, usize) {
+    let (columns, rows) = size().unwrap_or((80, 24));
+    // Some terminals do not know, and say 0.
+    let known = |number: u16, otherwise: usize| if number == 0 { otherwise } else { usize::from(number) };
+    (known(columns, 80), known(rows, 24))
+}
+
+/// Reads a key. Those with Ctrl or Alt are ignored, except Ctrl-C.
+fn pressed(key: KeyEvent) -> Option<Input> {
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return (key.code == KeyCode::Char('c')).then_some(Input::Interrupted);
+    }
+    (!key.modifiers.contains(KeyModifiers::ALT)).then_some(Input::Key(key.code))
+}
+
+fn add(text: &mut String, command: impl Command) {
+    // Writing to a string never fails.
+    command.write_ansi(text).ok();
+}
+
+fn no_screen(error: &io::Error) -> Failure {
+    Failure::errored(format!("cannot draw on the terminal: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(KeyModifiers::NONE, 'c', Some(Input::Key(KeyCode::Char('c'))))]
+    #[case(KeyModifiers::SHIFT, 'G', Some(Input::Key(KeyCode::Char('G'))))]
+    #[case(KeyModifiers::CONTROL, 'c', Some(Input::Interrupted))]
+    #[case(KeyModifiers::CONTROL, 'g', None)]
+    #[case(KeyModifiers::ALT, 'c', None)]
+    #[case(KeyModifiers::ALT, 'g', None)]
+    fn only_ctrl_c_interrupts(#[case] modifiers: KeyModifiers, #[case] letter: char, #[case] expected: Option<Input>) {
+        assert_eq!(pressed(KeyEvent::new(KeyCode::Char(letter), modifiers)), expected);
+    }
+}

@@ -1,0 +1,138 @@
+//! How well verdicts fit what people said.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::counts::AgreementCounts;
+use super::estimate::Estimate;
+use super::kappa::cohen_kappa;
+
+/// The figures of one version of an eval. The positive class is: the eval passes, people find it positive. Each is null
+/// where there is nothing to measure it by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Figures {
+    /// The share of compared verdicts that people agree with.
+    pub accuracy: Option<Estimate>,
+    /// Of the traces that passed, the share that people find positive.
+    pub precision: Option<Estimate>,
+    /// Of the traces that people find positive, the share that passed.
+    pub recall: Option<Estimate>,
+    /// The harmonic mean of precision and recall.
+    pub f1: Option<Estimate>,
+    /// Cohen's kappa: agreement beyond chance. Null too where all verdicts and all ratings are the same, since chance
+    /// would agree then as well.
+    pub kappa: Option<Estimate>,
+    /// The share of compared verdicts that people disagree with.
+    pub contradiction_rate: Option<Estimate>,
+    /// The share of all executions that ended without a verdict.
+    pub error_rate: Option<Estimate>,
+}
+
+impl Figures {
+    pub fn of(counts: &AgreementCounts) -> Self {
+        let compared = counts.compared();
+        let right = counts.passed_positive;
+        Self {
+            accuracy: Estimate::share(right + counts.failed_negative, compared),
+            precision: Estimate::share(right, right + counts.passed_negative),
+            recall: Estimate::share(right, right + counts.failed_positive),
+            f1: f1(right, counts.contradictions()),
+            kappa: cohen_kappa(&[
+                [counts.passed_positive, counts.passed_negative],
+                [counts.failed_positive, counts.failed_negative],
+            ]),
+            contradiction_rate: Estimate::share(counts.contradictions(), compared),
+            error_rate: Estimate::share(counts.errored, counts.executions()),
+        }
+    }
+}
+
+/// Returns F1 by the share J of true positives among all that is positive on either side: F1 = 2J / (1 + J), which only
+/// grows with J, so that the ends of J's interval become the ends of F1's.
+fn f1(right: u64, wrong: u64) -> Option<Estimate> {
+    let share = Estimate::share(right, right + wrong)?;
+    let transform = |share: f64| 2.0 * share / (1.0 + share);
+    Some(Estimate { value: transform(share.value), low: transform(share.low), high: transform(share.high) })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn counts(cells: [u64; 4]) -> AgreementCounts {
+        let [passed_positive, passed_negative, failed_positive, failed_negative] = cells;
+        AgreementCounts { passed_positive, passed_negative, failed_positive, failed_negative, ..Default::default() }
+    }
+
+    fn values(figures: &Figures) -> [Option<f64>; 6] {
+        let Figures { accuracy, precision, recall, f1, kappa, contradiction_rate, .. } = *figures;
+        [accuracy, precision, recall, f1, kappa, contradiction_rate].map(|figure| figure.map(|figure| figure.value))
+    }
+
+    #[rstest]
+    // By hand: 20 of 25, 20 of 30, 40 / 55.
+    #[case([20, 5, 10, 15], [Some(0.7), Some(0.8), Some(2.0 / 3.0), Some(40.0 / 55.0), Some(0.4), Some(0.3)])]
+    #[case([0, 0, 0, 0], [None; 6])]
+    // Nothing passed and nothing is positive: only what fails can be right.
+    #[case([0, 0, 0, 9], [Some(1.0), None, None, None, None, Some(0.0)])]
+    #[case([0, 3, 4, 0], [Some(0.0), Some(0.0), Some(0.0), Some(0.0), Some(-24.0 / 25.0), Some(1.0)])]
+    #[case([7, 0, 0, 0], [Some(1.0), Some(1.0), Some(1.0), Some(1.0), None, Some(0.0)])]
+    fn figures_of_known_tables(#[case] cells: [u64; 4], #[case] expected: [Option<f64>; 6]) {
+        for (found, expected) in values(&Figures::of(&counts(cells))).into_iter().zip(expected) {
+            let same = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() < 1e-12,
+                (found, expected) => found == expected,
+            };
+            assert!(same, "{found:?} is not {expected:?} in {cells:?}");
+        }
+    }
+
+    #[test]
+    fn errors_are_counted_among_all_executions() {
+        let counts =
+            AgreementCounts { neutral: 3, unrated: 4, errored: 5, passed_positive: 8, ..AgreementCounts::default() };
+        let figures = Figures::of(&counts);
+        assert_eq!(figures.error_rate.map(|rate| rate.value), Some(0.25));
+        assert_eq!(figures.accuracy, Estimate::share(8, 8));
+    }
+
+    proptest! {
+        #[test]
+        fn every_figure_is_in_its_interval_and_bounds(cells in prop::array::uniform4(0_u64..2_000), errored in 0_u64..99) {
+            let figures = Figures::of(&AgreementCounts { errored, ..counts(cells) });
+            let Figures { accuracy, precision, recall, f1, kappa, contradiction_rate, error_rate } = figures;
+            for share in [accuracy, precision, recall, f1, contradiction_rate, error_rate].into_iter().flatten() {
+                prop_assert!(0.0 <= share.low && share.low <= share.value, "{share:?}");
+                prop_assert!(share.value <= share.high && share.high <= 1.0, "{share:?}");
+            }
+            if let Some(kappa) = kappa {
+                prop_assert!(-1.0 <= kappa.low && kappa.low <= kappa.value + 1e-12, "{kappa:?}");
+                prop_assert!(kappa.value <= kappa.high + 1e-12 && kappa.high <= 1.0, "{kappa:?}");
+            }
+        }
+
+        /// Who swaps eval and people swaps precision and recall, and nothing else.
+        #[test]
+        fn the_sides_are_alike(cells in prop::array::uniform4(0_u64..2_000)) {
+            let [a, b, c, d] = cells;
+            let (one, other) = (Figures::of(&counts(cells)), Figures::of(&counts([a, c, b, d])));
+            prop_assert_eq!((one.precision, one.recall), (other.recall, other.precision));
+            prop_assert_eq!((one.accuracy, one.f1), (other.accuracy, other.f1));
+        }
+
+        /// One contradiction more makes nothing better.
+        #[test]
+        fn a_contradiction_never_helps(cells in prop::array::uniform4(0_u64..500)) {
+            let [a, b, c, d] = cells;
+            let (before, after) = (Figures::of(&counts(cells)), Figures::of(&counts([a, b + 1, c, d])));
+            for (before, after) in [(before.accuracy, after.accuracy), (before.precision, after.precision), (before.f1, after.f1)] {
+                if let (Some(before), Some(after)) = (before, after) {
+                    prop_assert!(after.value <= before.value && after.high <= before.high + 1e-12);
+                }
+            }
+        }
+    }
+}

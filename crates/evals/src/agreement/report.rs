@@ -1,0 +1,126 @@
+//! What is told of agreement and contradictions: the shapes that programs read.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::counts::AgreementCounts;
+use super::figures::Figures;
+use super::raters::RaterAgreement;
+use super::thresholds::{ThresholdCheck, Thresholds};
+use super::trend::Trend;
+use crate::contradiction::{Contradiction, ResolutionKind};
+use karat_core::exit::ExitStatus;
+
+/// What `karat eval agreement --format json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "karat eval agreement")]
+pub struct AgreementReport {
+    /// By name.
+    pub evals: Vec<EvalAgreement>,
+    /// How far people agree with each other; null where no trace was rated by several.
+    pub raters: Option<RaterAgreement>,
+    /// What alerts are raised by.
+    pub thresholds: Thresholds,
+    /// How many thresholds do not hold.
+    pub alerts: u64,
+}
+
+/// How one version of an eval agrees with people.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct EvalAgreement {
+    pub eval_id: String,
+    pub version: u64,
+    pub newest_version: u64,
+    /// The confusion matrix, and what is counted apart from it.
+    pub counts: AgreementCounts,
+    /// How many verdicts have a rating to be compared with.
+    pub compared: u64,
+    pub figures: Figures,
+    /// Whether the thresholds hold.
+    pub checks: Vec<ThresholdCheck>,
+    /// All versions, the oldest first.
+    pub versions: Vec<VersionAgreement>,
+    pub trend: Trend,
+}
+
+/// One line of an eval's history.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct VersionAgreement {
+    pub version: u64,
+    /// ISO 8601.
+    #[schemars(with = "String")]
+    pub created_at: Timestamp,
+    pub counts: AgreementCounts,
+    pub compared: u64,
+    pub figures: Figures,
+}
+
+impl VersionAgreement {
+    pub fn new(version: u64, created_at: Timestamp, counts: AgreementCounts) -> Self {
+        Self { version, created_at, counts, compared: counts.compared(), figures: Figures::of(&counts) }
+    }
+}
+
+impl EvalAgreement {
+    /// Makes the agreement of one of these versions; none where it is not among them.
+    pub fn new(
+        eval_id: &str,
+        version: u64,
+        versions: Vec<VersionAgreement>,
+        trend: Trend,
+        thresholds: &Thresholds,
+    ) -> Option<Self> {
+        let newest_version = versions.iter().map(|version| version.version).max()?;
+        let VersionAgreement { counts, compared, figures, .. } =
+            *versions.iter().find(|line| line.version == version)?;
+        let checks = thresholds.check(&counts, &figures);
+        let eval_id = eval_id.to_owned();
+        Some(Self { eval_id, version, newest_version, counts, compared, figures, checks, versions, trend })
+    }
+
+    /// Returns the thresholds that do not hold.
+    pub fn alerts(&self) -> impl Iterator<Item = &ThresholdCheck> {
+        self.checks.iter().filter(|check| check.held == Some(false))
+    }
+}
+
+impl AgreementReport {
+    pub fn new(evals: Vec<EvalAgreement>, raters: Option<RaterAgreement>, thresholds: Thresholds) -> Self {
+        let alerts = evals.iter().map(|eval| eval.alerts().count() as u64).sum();
+        Self { evals, raters, thresholds, alerts }
+    }
+
+    /// Returns how the command ends: an alert is a check that did not hold, and where there is nothing to compare,
+    /// nothing was checked.
+    pub fn status(&self) -> ExitStatus {
+        if self.alerts > 0 {
+            ExitStatus::Failed
+        } else if self.evals.iter().all(|eval| eval.compared == 0) {
+            ExitStatus::NothingSelected
+        } else {
+            ExitStatus::Success
+        }
+    }
+}
+
+/// What `karat contradictions --format json` prints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "karat contradictions")]
+pub struct ContradictionList {
+    /// The newest first.
+    pub contradictions: Vec<Contradiction>,
+    /// How many there are, also those beyond the limit.
+    pub total: u64,
+    /// How many others were resolved and are left out.
+    pub resolved: u64,
+}
+
+/// What `karat contradictions resolve --format json` prints: the contradiction with its resolution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "karat contradictions resolve")]
+pub struct ResolvedContradiction {
+    pub contradiction: Contradiction,
+    /// What it was resolved as before; null where it was open.
+    pub before: Option<ResolutionKind>,
+}

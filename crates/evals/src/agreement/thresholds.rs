@@ -1,0 +1,171 @@
+//! What an eval must reach to be relied on.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::counts::AgreementCounts;
+use super::estimate::Estimate;
+use super::figures::Figures;
+use karat_core::gate::read_share;
+use karat_json::{ObjectReader, Path, Problems, read_positive_count};
+
+/// When `karat eval agreement` raises an alert; what is not given has its default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Limits {
+    /// The least accuracy: 0.8 if not given.
+    #[schemars(range(min = 0, max = 1))]
+    pub accuracy: Option<f64>,
+    /// The largest share of compared verdicts that people may disagree with: 0.15 if not given.
+    #[schemars(range(min = 0, max = 1))]
+    pub contradiction_rate: Option<f64>,
+    /// The largest share of executions that may end without a verdict: 0.1 if not given.
+    #[schemars(range(min = 0, max = 1))]
+    pub error_rate: Option<f64>,
+    /// How many there must be before any of it is judged: 20 if not given.
+    #[schemars(range(min = 1))]
+    pub at_least: Option<u64>,
+}
+
+impl Limits {
+    pub fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let limits = Self {
+            accuracy: object.nullable("accuracy", path, problems, read_share),
+            contradiction_rate: object.nullable("contradictionRate", path, problems, read_share),
+            error_rate: object.nullable("errorRate", path, problems, read_share),
+            at_least: object.nullable("atLeast", path, problems, read_positive_count),
+        };
+        object.close(path, problems);
+        Some(limits)
+    }
+}
+
+/// What alerts are raised by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Thresholds {
+    pub accuracy: f64,
+    pub contradiction_rate: f64,
+    pub error_rate: f64,
+    pub at_least: u64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { accuracy: 0.8, contradiction_rate: 0.15, error_rate: 0.1, at_least: 20 }
+    }
+}
+
+impl From<Limits> for Thresholds {
+    fn from(limits: Limits) -> Self {
+        let usual = Self::default();
+        Self {
+            accuracy: limits.accuracy.unwrap_or(usual.accuracy),
+            contradiction_rate: limits.contradiction_rate.unwrap_or(usual.contradiction_rate),
+            error_rate: limits.error_rate.unwrap_or(usual.error_rate),
+            at_least: limits.at_least.unwrap_or(usual.at_least),
+        }
+    }
+}
+
+/// A figure that has a threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Measured {
+    Accuracy,
+    ContradictionRate,
+    ErrorRate,
+}
+
+impl Measured {
+    /// Returns its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measured::Accuracy => "accuracy",
+            Measured::ContradictionRate => "contradiction rate",
+            Measured::ErrorRate => "error rate",
+        }
+    }
+
+    /// Tells whether the threshold is the least that will do, not the most.
+    pub fn is_least(self) -> bool {
+        self == Measured::Accuracy
+    }
+}
+
+/// Whether a threshold holds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct ThresholdCheck {
+    pub figure: Measured,
+    /// The least of accuracy, the most of the others.
+    pub threshold: f64,
+    /// Null where there is nothing to measure.
+    pub actual: Option<f64>,
+    /// How many the figure is measured by: compared verdicts, or executions.
+    pub measured_by: u64,
+    /// False is an alert. Null: there are too few to tell.
+    pub held: Option<bool>,
+}
+
+impl Thresholds {
+    /// Holds the figures of one version against the thresholds.
+    pub fn check(&self, counts: &AgreementCounts, figures: &Figures) -> Vec<ThresholdCheck> {
+        let one = |figure: Measured, threshold: f64, estimate: Option<Estimate>, measured_by: u64| {
+            let actual = estimate.map(|estimate| estimate.value);
+            let holds = |actual: f64| if figure.is_least() { actual >= threshold } else { actual <= threshold };
+            let held = actual.filter(|_| measured_by >= self.at_least).map(holds);
+            ThresholdCheck { figure, threshold, actual, measured_by, held }
+        };
+        let compared = counts.compared();
+        vec![
+            one(Measured::Accuracy, self.accuracy, figures.accuracy, compared),
+            one(Measured::ContradictionRate, self.contradiction_rate, figures.contradiction_rate, compared),
+            one(Measured::ErrorRate, self.error_rate, figures.error_rate, counts.executions()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    // Right, wrong, errored: accuracy, contradictions, errors.
+    #[case(17, 3, 0, [Some(true), Some(true), Some(true)])]
+    #[case(16, 4, 0, [Some(true), Some(false), Some(true)])]
+    #[case(15, 5, 0, [Some(false), Some(false), Some(true)])]
+    #[case(15, 4, 1, [None, None, Some(true)])]
+    #[case(9, 8, 3, [None, None, Some(false)])]
+    #[case(0, 0, 40, [None, None, Some(false)])]
+    #[case(0, 0, 0, [None, None, None])]
+    fn few_raise_no_alert(
+        #[case] right: u64,
+        #[case] wrong: u64,
+        #[case] errored: u64,
+        #[case] expected: [Option<bool>; 3],
+    ) {
+        let counts =
+            AgreementCounts { failed_negative: right, passed_negative: wrong, errored, ..AgreementCounts::default() };
+        let checks = Thresholds::default().check(&counts, &Figures::of(&counts));
+        assert_eq!(checks.iter().map(|check| check.held).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn limits_are_read_strictly() {
+        let read = |value: Value| {
+            let mut problems = Problems::default();
+            let limits = Limits::read(&value, &Path::Root, &mut problems);
+            (limits, problems.into_list().into_iter().map(|problem| problem.message).collect::<Vec<_>>())
+        };
+        let (limits, problems) = read(json!({"accuracy": 0.9, "atLeast": 50, "errorRate": null}));
+        assert!(problems.is_empty());
+        let expected = Thresholds { accuracy: 0.9, at_least: 50, ..Thresholds::default() };
+        assert_eq!(limits.map(Thresholds::from), Some(expected));
+        let (_, problems) = read(json!({"accuracy": 90, "atLeast": 0, "contradictions": 1}));
+        assert_eq!(problems.len(), 3, "{problems:?}");
+    }
+}

@@ -1,0 +1,129 @@
+//! Makes a row of what came of an execution.
+
+use karat_core::judgement::{Conclusion, ErrorKind, Judgement};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::tally::EvalRunSummary;
+
+/// One row of `eval_executions`: what an eval function said of a trace, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "karat eval execution")]
+pub struct Execution {
+    /// The same for the same code over the same trace, so that a program can tell what it has seen.
+    pub id: String,
+    /// The function's name.
+    pub eval_id: String,
+    /// The version in the store; null for a file.
+    pub eval_version: Option<u64>,
+    /// The trace's own id; null when it has none or could not be read.
+    pub trace_id: Option<String>,
+    /// True: passed. False: failed. Null: there is no verdict, and `error` says why.
+    pub result: Option<bool>,
+    pub reason: Option<String>,
+    pub execution_time_ms: u64,
+    pub error: Option<String>,
+    pub error_kind: Option<ErrorKind>,
+    pub stdout: String,
+    pub stderr: String,
+    /// SHA-256 of the function's source, its first twelve hex digits.
+    pub code_hash: String,
+    /// SHA-256 of the Python that ran it, its first twelve hex digits; null when it did not run.
+    pub guest_hash: Option<String>,
+    /// ISO 8601.
+    pub executed_at: String,
+}
+
+/// What `karat eval run --format json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "karat eval run")]
+pub struct EvalRun {
+    /// By trace, and for each trace by function, both in the order in which they were given.
+    pub executions: Vec<Execution>,
+    pub summary: EvalRunSummary,
+}
+
+use karat_json::hash::long_hash;
+
+/// What judged: a function, and the Python that ran it.
+#[derive(Debug, Clone, Copy)]
+pub struct Judge<'j> {
+    pub eval_id: &'j str,
+    pub code_hash: &'j str,
+    pub guest_hash: &'j str,
+}
+
+/// What was judged.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgedTrace<'t> {
+    pub id: Option<&'t str>,
+    /// Of the trace's text.
+    pub hash: &'t str,
+}
+
+impl Execution {
+    /// Makes a row. Its id depends on the function and the trace only, so that it is the same whenever it is made.
+    pub fn new(judge: Judge<'_>, trace: JudgedTrace<'_>, judgement: Judgement, executed_at: String) -> Self {
+        let identity = [judge.eval_id, judge.code_hash, trace.id.unwrap_or_default(), trace.hash].join("\0");
+        let (result, reason, error) = match judgement.conclusion {
+            Conclusion::Verdict { passed, reason } => (Some(passed), Some(reason), None),
+            Conclusion::Error(error) => (None, None, Some(error)),
+        };
+        let error_kind = error.as_ref().map(|error| error.kind);
+        // What is not valid is not run.
+        let has_run = error_kind != Some(ErrorKind::Validation);
+        Self {
+            id: long_hash(identity.as_bytes()),
+            eval_id: judge.eval_id.to_owned(),
+            eval_version: None,
+            trace_id: trace.id.map(str::to_owned),
+            result,
+            reason,
+            execution_time_ms: u64::try_from(judgement.elapsed.as_millis()).unwrap_or(u64::MAX),
+            error: error.map(|error| error.message),
+            error_kind,
+            stdout: judgement.stdout,
+            stderr: judgement.stderr,
+            code_hash: judge.code_hash.to_owned(),
+            guest_hash: has_run.then(|| judge.guest_hash.to_owned()),
+            executed_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use karat_core::judgement::EvalError;
+
+    fn row(code_hash: &str, conclusion: Conclusion, executed_at: &str) -> Execution {
+        let judge = Judge { eval_id: "eval_x", code_hash, guest_hash: "cafe" };
+        let judgement = Judgement {
+            conclusion,
+            elapsed: Duration::from_micros(1999),
+            stdout: "out".to_owned(),
+            stderr: String::new(),
+        };
+        Execution::new(judge, JudgedTrace { id: Some("t1"), hash: "beef" }, judgement, executed_at.to_owned())
+    }
+
+    #[test]
+    fn the_id_is_the_functions_and_the_traces() {
+        let passed = || Conclusion::Verdict { passed: true, reason: "fine".to_owned() };
+        let first = row("a", passed(), "yesterday");
+        assert_eq!(first.id, row("a", passed(), "today").id);
+        assert_ne!(first.id, row("b", passed(), "yesterday").id);
+        assert_eq!(first.id.len(), 32);
+        assert_eq!((first.result, first.reason.as_deref(), first.execution_time_ms), (Some(true), Some("fine"), 1));
+        assert_eq!((first.error, first.guest_hash.as_deref()), (None, Some("cafe")));
+    }
+
+    #[test]
+    fn an_error_has_no_result() {
+        let row = row("a", Conclusion::Error(EvalError::new(ErrorKind::Validation, "line 2: no JSON")), "now");
+        assert_eq!((row.result, row.reason, row.guest_hash), (None, None, None));
+        assert_eq!((row.error.as_deref(), row.error_kind), (Some("line 2: no JSON"), Some(ErrorKind::Validation)));
+    }
+}

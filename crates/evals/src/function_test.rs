@@ -1,0 +1,355 @@
+//! Examples that are kept beside an eval function: a trace, and what the function must say of it.
+
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use karat_core::judgement::{Conclusion, ErrorKind};
+use karat_core::outcome::Outcome;
+use karat_json::{
+    Finding, ObjectReader, Path, Place, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
+    read_word, type_name,
+};
+
+/// One line of a `.cases.jsonl` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionCase {
+    /// From 1.
+    pub line: usize,
+    pub name: Option<String>,
+    /// The trace's JSON text, as it stands in the file.
+    pub trace: String,
+    pub expected: Expected,
+}
+
+/// What a function must say of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expected {
+    Verdict {
+        passed: bool,
+        /// A text that must be in the reason.
+        reason: Option<String>,
+    },
+    Error(ErrorKind),
+}
+
+/// A line of the file as it is written, for its schema.
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "karat eval function case")]
+#[schemars(extend("oneOf" = [{"required": ["expected"]}, {"required": ["error"], "not": {"required": ["reason"]}}]))]
+pub struct FunctionCaseSchema {
+    /// What the case is called when it does not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    name: Option<String>,
+    /// The trace that is judged.
+    trace: Map<String, Value>,
+    /// The verdict: true to pass, false to fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    expected: Option<bool>,
+    /// A text that must be in the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    reason: Option<String>,
+    /// The kind of error that the function must end with, in place of a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ErrorKind")]
+    error: Option<ErrorKind>,
+}
+
+impl FunctionCase {
+    /// Reads a file's cases, or all that is wrong with them, in the order of the file.
+    pub fn read_all(text: &str) -> Result<Vec<Self>, Vec<Finding>> {
+        if let Some(finding) = other_layout(text) {
+            return Err(vec![finding]);
+        }
+        let mut cases = Vec::new();
+        let mut findings = Vec::new();
+        let mut start = 0;
+        for (index, whole) in text.split_inclusive('\n').enumerate() {
+            let line = whole.trim_end();
+            if !line.trim_start().is_empty() {
+                match Self::read(line, index + 1) {
+                    Ok(case) => cases.push(case),
+                    Err(found) => findings.extend(found.into_iter().map(|finding| moved(finding, start, index))),
+                }
+            }
+            start += whole.len();
+        }
+        if findings.is_empty() { Ok(cases) } else { Err(findings) }
+    }
+
+    fn read(text: &str, line: usize) -> Result<Self, Vec<Finding>> {
+        let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
+        if !value.is_object() {
+            let message = format!("the line must be an object, found {}", type_name(&value));
+            return Err(vec![finding_at(text, 0..text.len(), message, None)]);
+        }
+        let mut problems = Problems::default();
+        let read = read_case(&value, &mut problems);
+        // The trace goes in as it is written.
+        let trace = locate(text, "/trace").and_then(|found| text.get(found.value));
+        match (read, trace) {
+            (Some((name, expected)), Some(trace)) if problems.is_empty() => {
+                Ok(Self { line, name, trace: trace.to_owned(), expected })
+            }
+            _ => Err(Finding::locate_all(text, problems.into_list())),
+        }
+    }
+
+    /// Compares what the function said with what it must say: an error in place of a verdict is no fail.
+    pub fn outcome(&self, actual: &Conclusion) -> Outcome {
+        match (&self.expected, actual) {
+            (Expected::Verdict { .. }, Conclusion::Error(_)) => Outcome::Errored,
+            (Expected::Verdict { passed, reason: part }, Conclusion::Verdict { passed: actual, reason }) => {
+                let holds = passed == actual && part.as_ref().is_none_or(|part| reason.contains(part.as_str()));
+                if holds { Outcome::Passed } else { Outcome::Failed }
+            }
+            (Expected::Error(kind), Conclusion::Error(error)) if error.kind == *kind => Outcome::Passed,
+            (Expected::Error(_), _) => Outcome::Failed,
+        }
+    }
+}
+
+/// Finds out whether a file holds cases in another way than one on each line, which would be wrong in every line.
+fn other_layout(text: &str) -> Option<Finding> {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let is_whole_array = || parse(text.trim()).is_ok_and(|value| value.is_array());
+    let (found, command) = match first.as_bytes() {
+        [b'[', ..] if parse(first).is_err() || is_whole_array() => ("an array", "jq -c '.[]'"),
+        [b'{'] => ("an object over several lines", "jq -c ."),
+        _ => return None,
+    };
+    let start = text.len() - text.trim_start().len();
+    let message = format!("one JSON object on each line, found {found}");
+    Some(finding_at(text, start..start + first.len(), message, Some(format!("{command} writes them so"))))
+}
+
+fn finding_at(text: &str, range: Range<usize>, message: String, help: Option<String>) -> Finding {
+    Finding { place: Place::new(text, range), pointer: None, case_id: None, message, help }
+}
+
+fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, Expected)> {
+    let path = &Path::Root;
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let name = object.optional("name", path, problems, read_string);
+    let trace = object.required("trace", path, problems, read_object_map);
+    let passed = object.optional("expected", path, problems, read_bool);
+    let reason = object.optional("reason", path, problems, read_string);
+    let error = object.optional("error", path, problems, |value, path, problems| {
+        let from_name = |name: &str| ErrorKind::ALL.into_iter().find(|kind| kind.name() == name);
+        read_word(value, path, problems, &ErrorKind::ALL.map(ErrorKind::name), from_name)
+    });
+    let has = |key: &str| value.get(key).is_some();
+    if has("expected") == has("error") {
+        let message = if has("error") {
+            "'expected' and 'error' exclude each other: a function that errors says nothing"
+        } else {
+            "'expected' is missing: true to pass, false to fail"
+        };
+        let help = "or 'error', with the kind of error that the function must end with";
+        problems.push(path, Subject::Value, message.to_owned(), Some(help.to_owned()).filter(|_| !has("error")));
+    }
+    if has("error") && has("reason") {
+        let message = "'reason' goes with 'expected': an error has none".to_owned();
+        problems.push(&path.key("reason"), Subject::Key, message, None);
+    }
+    object.close(path, problems);
+    trace?;
+    let expected = match (passed, error) {
+        (Some(passed), None) => Expected::Verdict { passed, reason },
+        (None, Some(kind)) => Expected::Error(kind),
+        _ => return None,
+    };
+    Some((name, expected))
+}
+
+/// Moves a finding of a line to where it is in the file.
+fn moved(mut finding: Finding, start: usize, lines_before: usize) -> Finding {
+    let range = &finding.place.range;
+    finding.place.range = range.start + start..range.end + start;
+    finding.place.position.line += lines_before;
+    finding
+}
+
+/// What `karat eval test --format json` prints.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "karat eval test report")]
+pub struct EvalTestReport {
+    pub functions: Vec<TestedFunction>,
+    pub summary: EvalTestSummary,
+}
+
+/// A function and its cases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TestedFunction {
+    /// The function's name.
+    pub eval_id: String,
+    pub file: String,
+    /// Where its cases are, or would be.
+    pub cases_file: String,
+    /// Whether that file is there.
+    #[serde(skip)]
+    pub has_cases_file: bool,
+    /// Empty when there are none.
+    pub cases: Vec<TestedCase>,
+}
+
+/// A case, and what the function said of its trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TestedCase {
+    /// Its line in the file, from 1.
+    pub line: usize,
+    pub name: Option<String>,
+    pub outcome: Outcome,
+    /// The verdict that it must give; null for an error.
+    pub expected: Option<bool>,
+    /// The text that must be in the reason.
+    pub expected_reason: Option<String>,
+    pub expected_error: Option<ErrorKind>,
+    /// The verdict that it gave; null for an error.
+    pub result: Option<bool>,
+    pub reason: Option<String>,
+    pub error: Option<String>,
+    pub error_kind: Option<ErrorKind>,
+}
+
+/// What all cases came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct EvalTestSummary {
+    pub functions: usize,
+    /// How many functions have no cases.
+    pub without_cases: usize,
+    pub passed: usize,
+    pub failed: usize,
+    pub errored: usize,
+}
+
+impl TestedCase {
+    pub fn new(case: FunctionCase, actual: Conclusion) -> Self {
+        let outcome = case.outcome(&actual);
+        let (expected, expected_reason, expected_error) = match case.expected {
+            Expected::Verdict { passed, reason } => (Some(passed), reason, None),
+            Expected::Error(kind) => (None, None, Some(kind)),
+        };
+        let (result, reason, error) = match actual {
+            Conclusion::Verdict { passed, reason } => (Some(passed), Some(reason), None),
+            Conclusion::Error(error) => (None, None, Some(error)),
+        };
+        Self {
+            line: case.line,
+            name: case.name,
+            outcome,
+            expected,
+            expected_reason,
+            expected_error,
+            result,
+            reason,
+            error_kind: error.as_ref().map(|error| error.kind),
+            error: error.map(|error| error.message),
+        }
+    }
+}
+
+impl EvalTestReport {
+    pub fn new(functions: Vec<TestedFunction>) -> Self {
+        let cases = || functions.iter().flat_map(|function| &function.cases);
+        let count = |outcome| cases().filter(|case| case.outcome == outcome).count();
+        let summary = EvalTestSummary {
+            functions: functions.len(),
+            without_cases: functions.iter().filter(|function| function.cases.is_empty()).count(),
+            passed: count(Outcome::Passed),
+            failed: count(Outcome::Failed),
+            errored: count(Outcome::Errored),
+        };
+        Self { functions, summary }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use karat_core::judgement::EvalError;
+
+    #[test]
+    fn a_file_of_cases() {
+        let text = "\n{\"name\": \"n\", \"trace\": {\"a\": 1.50 }, \"expected\": true, \"reason\": \"r\"}\r\n  \n\
+                    {\"trace\": {}, \"error\": \"exception\"}";
+        let cases = FunctionCase::read_all(text).expect("valid");
+        let first = Expected::Verdict { passed: true, reason: Some("r".to_owned()) };
+        assert_eq!((cases[0].line, cases[0].name.as_deref(), &cases[0].expected), (2, Some("n"), &first));
+        assert_eq!(cases[0].trace, "{\"a\": 1.50 }", "as it is written");
+        assert_eq!((cases[1].line, &cases[1].expected), (4, &Expected::Error(ErrorKind::Exception)));
+    }
+
+    #[rstest]
+    #[case("{\"trace\": {}}", "'expected' is missing: true to pass, false to fail")]
+    #[case("{\"expected\": true}", "'trace' is missing")]
+    #[case("{\"trace\": {}, \"expected\": 1}", "'expected' must be true or false, found a number")]
+    #[case("{\"trace\": [], \"expected\": true}", "'trace' must be an object, found an array")]
+    #[case("{\"trace\": {}, \"expected\": true, \"reasons\": \"\"}", "unknown key 'reasons'")]
+    #[case("{\"trace\": {}, \"error\": \"exeption\"}", "'error' cannot be 'exeption'")]
+    #[case(
+        "{\"trace\": {}, \"error\": \"return\", \"reason\": \"\"}",
+        "'reason' goes with 'expected': an error has none"
+    )]
+    #[case(
+        "{\"trace\": {}, \"error\": \"return\", \"expected\": true}",
+        "'expected' and 'error' exclude each other: a function that errors says nothing"
+    )]
+    fn what_is_wrong_is_said_with_its_line(#[case] line: &str, #[case] message: &str) {
+        let text = format!("{{\"trace\": {{}}, \"expected\": true}}\n{line}\n");
+        let findings = FunctionCase::read_all(&text).expect_err("invalid");
+        assert_eq!(findings[0].message, message);
+        assert_eq!(findings[0].place.position.line, 2);
+        assert!(findings[0].place.range.start >= 32);
+    }
+
+    #[test]
+    fn every_broken_line_is_found() {
+        let findings =
+            FunctionCase::read_all("{]\n[]\n{\"trace\": {}, \"expected\": true}\nnull").expect_err("invalid");
+        let lines: Vec<usize> = findings.iter().map(|finding| finding.place.position.line).collect();
+        assert_eq!(lines, [1, 2, 4]);
+    }
+
+    #[rstest]
+    #[case("[{\"trace\": {}, \"expected\": true}]", "one JSON object on each line, found an array", 1)]
+    #[case("\n[\n  {}, {}\n]\n", "one JSON object on each line, found an array", 2)]
+    #[case("[]\n{}", "the line must be an object, found an array", 1)]
+    #[case("{\n  \"trace\": {}\n}", "one JSON object on each line, found an object over several lines", 1)]
+    fn another_layout_is_said_once(#[case] text: &str, #[case] message: &str, #[case] line: usize) {
+        let findings = FunctionCase::read_all(text).expect_err("invalid");
+        assert_eq!((findings[0].message.as_str(), findings[0].place.position.line), (message, line));
+        assert_eq!(findings.len() == 1, message.starts_with("one JSON"), "{findings:?}");
+        assert!(text.get(findings[0].place.range.clone()).is_some());
+    }
+
+    fn verdict(passed: bool, reason: &str) -> Conclusion {
+        Conclusion::Verdict { passed, reason: reason.to_owned() }
+    }
+
+    fn error(kind: ErrorKind) -> Conclusion {
+        Conclusion::Error(EvalError::new(kind, ""))
+    }
+
+    #[rstest]
+    #[case("\"expected\": true", verdict(true, "x"), Outcome::Passed)]
+    #[case("\"expected\": true", verdict(false, "x"), Outcome::Failed)]
+    #[case("\"expected\": false, \"reason\": \"short\"", verdict(false, "too short"), Outcome::Passed)]
+    #[case("\"expected\": false, \"reason\": \"long\"", verdict(false, "too short"), Outcome::Failed)]
+    #[case("\"expected\": false", error(ErrorKind::Exception), Outcome::Errored)]
+    #[case("\"error\": \"timeout\"", error(ErrorKind::Timeout), Outcome::Passed)]
+    #[case("\"error\": \"timeout\"", error(ErrorKind::Memory), Outcome::Failed)]
+    #[case("\"error\": \"timeout\"", verdict(true, ""), Outcome::Failed)]
+    fn an_error_is_no_fail(#[case] expected: &str, #[case] actual: Conclusion, #[case] outcome: Outcome) {
+        let cases = FunctionCase::read_all(&format!("{{\"trace\": {{}}, {expected}}}")).expect("valid");
+        assert_eq!(cases[0].outcome(&actual), outcome);
+    }
+}

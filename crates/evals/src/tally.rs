@@ -1,0 +1,248 @@
+//! What a run of eval functions comes to.
+
+mod durations;
+mod reasons;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use karat_core::exit::ExitStatus;
+use karat_core::judgement::{Conclusion, ErrorKind, Judgement};
+
+pub use durations::Durations;
+pub use reasons::{ReasonGroup, Reasons};
+
+/// How many groups of reasons, and of errors of one kind, are named.
+const MOST_GROUPS: usize = 5;
+
+/// Counts what functions said of traces, in memory that does not grow with their number.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    traces: u64,
+    without_trace: u64,
+    functions: Vec<FunctionTally>,
+}
+
+#[derive(Debug, Clone)]
+struct FunctionTally {
+    eval_id: String,
+    code_hash: String,
+    passed: u64,
+    failed: u64,
+    errored: u64,
+    fails: Reasons,
+    /// Of the kinds in their order.
+    errors: [Reasons; ErrorKind::ALL.len()],
+    times: Durations,
+}
+
+impl Tally {
+    /// Begins to count for functions, each with its name and its code's hash.
+    pub fn new<'f>(functions: impl IntoIterator<Item = (&'f str, &'f str)>) -> Self {
+        let begin = |(eval_id, code_hash): (&str, &str)| FunctionTally {
+            eval_id: eval_id.to_owned(),
+            code_hash: code_hash.to_owned(),
+            passed: 0,
+            failed: 0,
+            errored: 0,
+            fails: Reasons::default(),
+            errors: Default::default(),
+            times: Durations::default(),
+        };
+        Self { traces: 0, without_trace: 0, functions: functions.into_iter().map(begin).collect() }
+    }
+
+    /// Adds what all functions said of one trace, in the functions' order.
+    pub fn add(&mut self, judgements: &[Judgement], trace: impl Fn() -> String) {
+        self.traces += 1;
+        self.without_trace += u64::from(!judgements.is_empty() && judgements.iter().all(holds_no_trace));
+        for (function, judgement) in self.functions.iter_mut().zip(judgements) {
+            function.add(judgement, &trace);
+        }
+    }
+
+    pub fn traces(&self) -> u64 {
+        self.traces
+    }
+
+    /// Returns how many verdicts passed, failed, and are missing.
+    pub fn counts(&self) -> (u64, u64, u64) {
+        let sum = |count: fn(&FunctionTally) -> u64| self.functions.iter().map(count).sum();
+        (sum(|function| function.passed), sum(|function| function.failed), sum(|function| function.errored))
+    }
+
+    /// Returns how a command ends that found this: what errored has no verdict, and ranks above a fail.
+    pub fn status(&self) -> ExitStatus {
+        match self.counts() {
+            (0, 0, 0) => ExitStatus::NothingSelected,
+            (_, _, 1..) => ExitStatus::Errored,
+            (_, 1.., _) => ExitStatus::Failed,
+            _ => ExitStatus::Success,
+        }
+    }
+
+    pub fn summary(&self, elapsed_ms: u64, interrupted: bool) -> EvalRunSummary {
+        let (passed, failed, errored) = self.counts();
+        let functions = self.functions.iter().map(FunctionTally::summary).collect();
+        let (traces, without_trace) = (self.traces, self.without_trace);
+        EvalRunSummary { traces, without_trace, passed, failed, errored, interrupted, elapsed_ms, functions }
+    }
+}
+
+/// Tells whether there was nothing to judge: functions are validated before.
+fn holds_no_trace(judgement: &Judgement) -> bool {
+    matches!(&judgement.conclusion, Conclusion::Error(error) if error.kind == ErrorKind::Validation)
+}
+
+impl FunctionTally {
+    fn add(&mut self, judgement: &Judgement, trace: impl Fn() -> String) {
+        // What did not run took no time.
+        if !judgement.elapsed.is_zero() {
+            self.times.add(judgement.elapsed);
+        }
+        match &judgement.conclusion {
+            Conclusion::Verdict { passed: true, .. } => self.passed += 1,
+            Conclusion::Verdict { passed: false, reason } => {
+                self.failed += 1;
+                self.fails.add(reason, None, trace);
+            }
+            Conclusion::Error(error) => {
+                self.errored += 1;
+                self.errors[error.kind as usize].add(&error.message, error.line(), trace);
+            }
+        }
+    }
+
+    fn summary(&self) -> FunctionSummary {
+        let milliseconds = |percent| Some(self.times.percentile(percent)?.as_secs_f64() * 1000.0);
+        let (fails, other_fails) = self.fails.largest(MOST_GROUPS);
+        let errors = ErrorKind::ALL.into_iter().zip(&self.errors).filter(|(_, reasons)| !reasons.is_empty());
+        let errors = errors.map(|(kind, reasons)| {
+            let (groups, others) = reasons.largest(MOST_GROUPS);
+            ErrorSummary { kind, groups, others }
+        });
+        FunctionSummary {
+            eval_id: self.eval_id.clone(),
+            code_hash: self.code_hash.clone(),
+            passed: self.passed,
+            failed: self.failed,
+            errored: self.errored,
+            fails,
+            other_fails,
+            errors: errors.collect(),
+            p50_ms: milliseconds(50),
+            p99_ms: milliseconds(99),
+        }
+    }
+}
+
+/// What a run of eval functions came to.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct EvalRunSummary {
+    /// How many traces were judged, with lines that hold none.
+    pub traces: u64,
+    /// How many of these are lines that hold no trace.
+    pub without_trace: u64,
+    /// How many verdicts passed, over all functions.
+    pub passed: u64,
+    pub failed: u64,
+    /// How many verdicts are missing.
+    pub errored: u64,
+    /// True when somebody stopped it before all traces were judged.
+    pub interrupted: bool,
+    pub elapsed_ms: u64,
+    /// In the order in which they were named.
+    pub functions: Vec<FunctionSummary>,
+}
+
+/// What one function said.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FunctionSummary {
+    /// The function's name.
+    pub eval_id: String,
+    pub code_hash: String,
+    pub passed: u64,
+    pub failed: u64,
+    pub errored: u64,
+    /// The reasons of fails, the most frequent first.
+    pub fails: Vec<ReasonGroup>,
+    /// How many fails have other reasons.
+    pub other_fails: u64,
+    /// By kind.
+    pub errors: Vec<ErrorSummary>,
+    /// How long a trace took; half of them took no longer. Null when none ran.
+    pub p50_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+}
+
+/// Errors of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ErrorSummary {
+    pub kind: ErrorKind,
+    /// The most frequent first.
+    pub groups: Vec<ReasonGroup>,
+    /// How many errors of this kind are in no group.
+    pub others: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rstest::rstest;
+
+    use super::*;
+    use karat_core::judgement::EvalError;
+
+    fn judgement(conclusion: Conclusion) -> Judgement {
+        Judgement { conclusion, elapsed: Duration::from_millis(2), stdout: String::new(), stderr: String::new() }
+    }
+
+    fn verdict(passed: bool) -> Judgement {
+        judgement(Conclusion::Verdict { passed, reason: "because".to_owned() })
+    }
+
+    fn error(kind: ErrorKind) -> Judgement {
+        judgement(Conclusion::Error(EvalError::new(kind, "broke")))
+    }
+
+    #[rstest]
+    #[case(&[], ExitStatus::NothingSelected)]
+    #[case(&[verdict(true)], ExitStatus::Success)]
+    #[case(&[verdict(true), verdict(false)], ExitStatus::Failed)]
+    #[case(&[verdict(false), error(ErrorKind::Timeout)], ExitStatus::Errored)]
+    fn an_error_ranks_above_a_fail(#[case] judgements: &[Judgement], #[case] expected: ExitStatus) {
+        let mut tally = Tally::new([("eval_x", "")]);
+        for judgement in judgements {
+            tally.add(std::slice::from_ref(judgement), String::new);
+        }
+        assert_eq!(tally.status(), expected);
+    }
+
+    #[test]
+    fn each_kind_of_error_stands_apart_and_none_is_a_fail() {
+        let mut tally = Tally::new([("eval_x", "a"), ("eval_y", "b")]);
+        for kind in ErrorKind::ALL {
+            tally.add(&[error(kind), verdict(false)], || kind.to_string());
+        }
+        let summary = tally.summary(7, false);
+        assert_eq!((summary.traces, summary.without_trace, summary.failed, summary.errored), (7, 0, 7, 7));
+        let [x, y] = &summary.functions[..] else { panic!("two functions") };
+        assert_eq!((x.fails.len(), x.errored, y.errored), (0, 7, 0));
+        let kinds: Vec<ErrorKind> = x.errors.iter().map(|errors| errors.kind).collect();
+        assert_eq!(kinds, ErrorKind::ALL);
+        assert!(x.errors.iter().all(|errors| errors.groups[0].traces == [errors.kind.to_string()]));
+        assert_eq!(x.p50_ms, Some(2.0));
+    }
+
+    #[test]
+    fn a_line_without_a_trace_is_counted_apart() {
+        let mut tally = Tally::new([("eval_x", "a"), ("eval_y", "b")]);
+        let none = || error(ErrorKind::Validation);
+        for judgements in [[none(), none()], [verdict(true), verdict(true)], [none(), none()]] {
+            tally.add(&judgements, String::new);
+        }
+        let summary = tally.summary(7, false);
+        assert_eq!((summary.traces, summary.without_trace, summary.errored), (3, 2, 4));
+    }
+}

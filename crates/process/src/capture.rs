@@ -1,0 +1,176 @@
+//! Bounded output in whole lines: a redactor does not recognise half a secret.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+/// Which lines are kept of output that exceeds the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    First,
+    Last,
+    /// Some programs say first what is wrong, others last.
+    Ends,
+}
+
+/// How much is kept of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capture {
+    pub keep: Keep,
+    /// For a line, and for all of them.
+    pub max_bytes: usize,
+}
+
+/// The share of `Keep::Ends` that the first lines get: one part of these.
+const HEAD: usize = 4;
+
+/// The lines of a stream as far as they are kept, never a part of one.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    capture: Capture,
+    head: Vec<String>,
+    tail: VecDeque<String>,
+    /// The bytes of all lines.
+    size: usize,
+    omitted: usize,
+    /// The line that has not ended yet; empty when it is too long to be kept.
+    partial: Vec<u8>,
+    partial_length: usize,
+    is_full: bool,
+}
+
+impl Lines {
+    pub(crate) fn new(capture: Capture) -> Self {
+        Self {
+            capture,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            size: 0,
+            omitted: 0,
+            partial: Vec::new(),
+            partial_length: 0,
+            is_full: false,
+        }
+    }
+
+    pub(crate) fn push(&mut self, chunk: &[u8]) {
+        for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+            if self.is_full {
+                return;
+            }
+            let is_ended = piece.ends_with(b"\n");
+            self.partial_length += piece.len() - usize::from(is_ended);
+            if self.partial_length > self.capture.max_bytes {
+                self.partial.clear();
+            } else {
+                self.partial.extend_from_slice(piece);
+            }
+            if is_ended {
+                self.finish();
+            }
+        }
+    }
+
+    /// Takes the last line, which no line break ended.
+    pub(crate) fn end(&mut self) {
+        if self.partial_length > 0 {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        let (partial, length) = (std::mem::take(&mut self.partial), std::mem::take(&mut self.partial_length));
+        let Capture { keep, max_bytes } = self.capture;
+        let line = if length > max_bytes {
+            format!("(a line of {length} bytes)\n")
+        } else {
+            String::from_utf8_lossy(&partial).into_owned()
+        };
+        if keep == Keep::First && self.size + line.len() > max_bytes && !self.tail.is_empty() {
+            self.is_full = true;
+            return;
+        }
+        self.size += line.len();
+        if keep == Keep::Ends && self.tail.is_empty() && self.size <= max_bytes / HEAD {
+            self.head.push(line);
+            return;
+        }
+        self.tail.push_back(line);
+        while self.size > max_bytes && self.tail.len() > 1 {
+            self.size -= self.tail.pop_front().map_or(0, |line| line.len());
+            self.omitted += 1;
+        }
+    }
+
+    /// Returns the lines; of one that has not ended only its length, since the rest of it may follow.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.head.concat();
+        if self.omitted > 0 {
+            match self.capture.keep {
+                Keep::Last => text.push_str("…\n"),
+                Keep::Ends if !self.head.is_empty() => {
+                    let _ = writeln!(text, "({} lines left out)", self.omitted);
+                }
+                Keep::Ends | Keep::First => {}
+            }
+        }
+        text.extend(self.tail.iter().map(String::as_str));
+        if self.partial_length > 0 {
+            let _ = write!(text, "(a line of {} bytes and no end)", self.partial_length);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(Keep::First, "one\ntwo\nthree\n", "one\ntwo\n")]
+    #[case(Keep::Ends, "one\ntwo\nthree\n", "two\nthree\n")]
+    #[case(Keep::Ends, "1\ntwo\nthree\nfour\n", "1\n(2 lines left out)\nfour\n")]
+    #[case(Keep::Ends, "1\n2\n3\n4\n", "1\n2\n3\n4\n")]
+    #[case(Keep::Last, "one\ntwo\nthree\n", "…\ntwo\nthree\n")]
+    #[case(Keep::Last, "one\ntwo", "one\ntwo")]
+    #[case(Keep::First, "a line that is long\nnext\n", "(a line of 19 bytes)\n")]
+    #[case(Keep::Ends, "next\na line that is long\n", "(a line of 19 bytes)\n")]
+    #[case(Keep::Ends, "a line that is long", "(a line of 19 bytes)\n")]
+    #[case(Keep::Ends, "one\r\ntwo", "one\r\ntwo")]
+    #[case(Keep::First, "one\n\n", "one\n\n")]
+    #[case(Keep::Ends, "\n", "\n")]
+    fn keeps_whole_lines(#[case] keep: Keep, #[case] said: &str, #[case] kept: &str) {
+        let mut lines = Lines::new(Capture { keep, max_bytes: 10 });
+        lines.push(said.as_bytes());
+        lines.end();
+        assert_eq!(lines.text(), kept);
+    }
+
+    #[test]
+    fn hides_a_line_that_has_not_ended() {
+        let mut lines = Lines::new(Capture { keep: Keep::Ends, max_bytes: 100 });
+        lines.push(b"ready\ntoken: s3cr");
+        assert_eq!(lines.text(), "ready\n(a line of 11 bytes and no end)");
+        lines.push(b"3t\n");
+        assert_eq!(lines.text(), "ready\ntoken: s3cr3t\n");
+    }
+
+    proptest! {
+        #[test]
+        fn never_cuts_a_secret(
+            before in "[a-z\n]{0,60}", after in "[a-z\n]{0,60}", max_bytes in 1_usize..80, chunk in 1_usize..20,
+            keep in prop::sample::select(vec![Keep::First, Keep::Last, Keep::Ends]),
+        ) {
+            const SECRET: &str = "0123456789";
+            let mut lines = Lines::new(Capture { keep, max_bytes });
+            for chunk in format!("{before}{SECRET}{after}").as_bytes().chunks(chunk) {
+                lines.push(chunk);
+                let masked = lines.text().replace(SECRET, "").replace("(a line of ", "");
+                let numbers = masked.split('\n').filter(|line| !line.ends_with(" bytes)") && !line.ends_with(" no end)") && !line.ends_with(" left out)"));
+                prop_assert!(!numbers.into_iter().any(|line| line.contains(|digit: char| digit.is_ascii_digit())));
+            }
+        }
+    }
+}

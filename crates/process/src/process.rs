@@ -1,0 +1,168 @@
+//! A running process.
+
+use std::io;
+use std::pin::Pin;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::capture::{Capture, Keep, Lines};
+use crate::group::{Group, locked};
+
+/// How long other processes may hold the pipes of one that exited: time enough to pass on what they read from it, as
+/// `tee` does.
+pub(crate) const DRAIN_TIME: Duration = Duration::from_millis(250);
+
+/// What is kept of stdout, for output that is not what the caller expects.
+const STDOUT_HEAD: Capture = Capture { keep: Keep::First, max_bytes: 200 };
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Exit {
+    pub status: ExitStatus,
+    /// From its start to its end.
+    pub elapsed: Duration,
+}
+
+/// A running process; it and all that it started are killed when this is dropped.
+#[derive(Debug)]
+pub struct Process {
+    group: Arc<Group>,
+    exit: watch::Receiver<Option<Exit>>,
+    stderr: Arc<Mutex<Lines>>,
+    stdout_head: Arc<Mutex<Lines>>,
+}
+
+impl Process {
+    /// Takes over a child that leads its group and whose streams are pipes.
+    pub(crate) fn supervise(
+        mut child: Child,
+        started: Instant,
+        stderr: Capture,
+    ) -> io::Result<(Self, ChildStdin, Stdout)> {
+        let group = Arc::new(Group::new(child.id()));
+        let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+        let ((stdin, stdout), stderr_pipe) = pipes.ok_or_else(|| io::Error::other("its pipes are missing"))?;
+        let (exited, exit) = watch::channel(None);
+        let (is_open, closed) = oneshot::channel();
+        let process = Self {
+            group: Arc::clone(&group),
+            exit,
+            stderr: Arc::new(Mutex::new(Lines::new(stderr))),
+            stdout_head: Arc::new(Mutex::new(Lines::new(STDOUT_HEAD))),
+        };
+        let reading = tokio::spawn(read_lines(stderr_pipe, Arc::clone(&process.stderr)));
+        let pipes = Pipes { stdout: closed, stderr: reading, lines: Arc::clone(&process.stderr) };
+        tokio::spawn(wait(child, group, started, pipes, exited));
+        let stdout = Stdout { pipe: stdout, head: Arc::clone(&process.stdout_head), is_open: Some(is_open) };
+        Ok((process, stdin, stdout))
+    }
+
+    /// Waits for the end; none if it cannot be known.
+    pub async fn exited(&self) -> Option<Exit> {
+        let mut exit = self.exit.clone();
+        *exit.wait_for(Option::is_some).await.ok()?
+    }
+
+    /// Waits for the end; none if the process goes on for this long.
+    pub async fn exited_within(&self, patience: Duration) -> Option<Exit> {
+        tokio::time::timeout(patience, self.exited()).await.ok()?
+    }
+
+    /// Returns what is kept of stderr.
+    pub fn stderr(&self) -> String {
+        locked(&self.stderr).text()
+    }
+
+    /// Returns the first lines of stdout, of what was read so far.
+    pub fn stdout_head(&self) -> String {
+        locked(&self.stdout_head).text()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.group.kill();
+    }
+}
+
+/// The ends of both output pipes.
+struct Pipes {
+    /// Ends when the reader of stdout is through, or dropped.
+    stdout: oneshot::Receiver<()>,
+    stderr: JoinHandle<()>,
+    lines: Arc<Mutex<Lines>>,
+}
+
+/// Waits for the process, kills what it left behind, and reports its end after its last output was read.
+///
+/// Waits for the process alone, and not for its group: as the first process of a container, karat inherits what is left
+/// of the group, and would wait for that too.
+async fn wait(
+    mut child: Child,
+    group: Arc<Group>,
+    started: Instant,
+    pipes: Pipes,
+    exited: watch::Sender<Option<Exit>>,
+) {
+    let status = child.wait().await;
+    let elapsed = started.elapsed();
+    let Pipes { stdout, stderr, lines } = pipes;
+    let drained = async {
+        stdout.await.ok();
+        stderr.await.ok();
+    };
+    tokio::pin!(drained);
+    let is_drained = tokio::time::timeout(DRAIN_TIME, &mut drained).await.is_ok();
+    group.kill();
+    if !is_drained {
+        // A process that left the group may hold the pipes for ever.
+        tokio::time::timeout(DRAIN_TIME, drained).await.ok();
+    }
+    locked(&lines).end();
+    if let Ok(status) = status {
+        exited.send(Some(Exit { status, elapsed })).ok();
+    }
+}
+
+/// Reads to the end, so that the process never waits for a reader.
+async fn read_lines(mut stderr: ChildStderr, lines: Arc<Mutex<Lines>>) {
+    let mut chunk = vec![0; 8 * 1024];
+    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+        locked(&lines).push(&chunk[..count]);
+    }
+    locked(&lines).end();
+}
+
+/// The stdout of a process.
+#[derive(Debug)]
+pub struct Stdout {
+    pipe: ChildStdout,
+    head: Arc<Mutex<Lines>>,
+    /// Dropped at the end of the stream.
+    is_open: Option<oneshot::Sender<()>>,
+}
+
+impl AsyncRead for Stdout {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
+        let polled = Pin::new(&mut self.pipe).poll_read(context, buffer);
+        let new = &buffer.filled()[before..];
+        locked(&self.head).push(new);
+        if new.is_empty() && has_room && polled.is_ready() {
+            locked(&self.head).end();
+            self.is_open = None;
+        }
+        polled
+    }
+}

@@ -1,0 +1,158 @@
+//! Processes that hang, fork, flood and leave.
+
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use karat_process::{Capture, Command, Failure, Finished, Keep, Limits, RunError};
+use tempfile::TempDir;
+
+const LIMITS: Limits = Limits { stdout_bytes: 1 << 20, time: Some(Duration::from_secs(20)) };
+
+fn shell(script: &str) -> Command {
+    Command::new("bash", &["-c".to_owned(), script.to_owned()], "/")
+}
+
+async fn run(script: &str) -> Result<Finished, RunError> {
+    shell(script).run(b"input", LIMITS).await
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("UTF-8")
+}
+
+/// Processes that write their ids into a folder.
+struct Pids(TempDir);
+
+impl Pids {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// Returns a command of a shell that hangs, with its id in a file.
+    fn hanging(&self, name: &str) -> String {
+        format!("echo $BASHPID >{}; exec sleep 1000", self.0.path().join(name).display())
+    }
+
+    async fn of(&self, name: &str) -> String {
+        let path = self.0.path().join(name);
+        let read = || std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned();
+        until("it starts", || !read().is_empty()).await;
+        read()
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    // A zombie has ended.
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn runs_to_the_end() {
+    let finished = run("cat; echo said >&2; exit 3").await.expect("runs");
+    assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("input", "said\n"));
+    assert_eq!(finished.status.code(), Some(3));
+    let missing = Command::new("karat-no-such-program", &[], "/").run(&[], LIMITS).await.expect_err("none");
+    assert!(matches!(missing.failure, Failure::Start(error) if error.kind() == std::io::ErrorKind::NotFound));
+}
+
+#[tokio::test]
+async fn sets_folder_and_environment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let environment = [("PATH", "/usr/bin:/bin"), ("A", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let command =
+        Command { environment: Some(environment.into()), folder: folder.path().into(), ..shell("echo $A$HOME; pwd") };
+    let finished = command.run(&[], LIMITS).await.expect("runs");
+    let path = folder.path().canonicalize().expect("a path");
+    assert_eq!(text(&finished.stdout), format!("1\n{}\n", path.display()));
+}
+
+#[tokio::test]
+async fn limits_stdout() {
+    let flooding = Limits { stdout_bytes: 1000, ..LIMITS };
+    // A program that reads nothing does not hide that it writes too much.
+    let error = shell("yes").run(&vec![0; 1 << 20], flooding).await.expect_err("too much");
+    assert!(matches!(error.failure, Failure::TooLarge { limit: 1000 }), "{error:?}");
+    let exact = shell("printf %01000d 0").run(&[], flooding).await.expect("just enough");
+    assert_eq!(exact.stdout.len(), 1000);
+}
+
+#[tokio::test]
+async fn limits_stderr() {
+    let command = Command { stderr: Capture { keep: Keep::Last, max_bytes: 10 }, ..shell("seq 100 >&2; echo x") };
+    let finished = command.run(&[], LIMITS).await.expect("runs");
+    assert_eq!(finished.stderr, "…\n98\n99\n100\n");
+}
+
+#[tokio::test]
+async fn kills_all_at_the_time_limit() {
+    let pids = Pids::new();
+    let script = format!("({} ) & ({}); wait", pids.hanging("child"), pids.hanging("other"));
+    let limits = Limits { time: Some(Duration::from_millis(700)), ..LIMITS };
+    let error = shell(&format!("echo why >&2; {script}")).run(&[], limits).await.expect_err("hangs");
+    assert!(matches!(error.failure, Failure::TimedOut { .. }), "{error:?}");
+    assert_eq!(error.stderr, "why\n");
+    for name in ["child", "other"] {
+        let pid = pids.of(name).await;
+        until("it is killed", || !is_running(&pid)).await;
+    }
+}
+
+#[tokio::test]
+async fn kills_all_when_dropped() {
+    let pids = Pids::new();
+    let script = format!("({}) & ({}) & wait", pids.hanging("child"), pids.hanging("other"));
+    let (process, stdin, stdout) = shell(&script).start().expect("starts");
+    let (child, other) = (pids.of("child").await, pids.of("other").await);
+    assert!(is_running(&child) && is_running(&other));
+    drop(process);
+    until("both are killed", || !is_running(&child) && !is_running(&other)).await;
+    drop((stdin, stdout));
+}
+
+#[tokio::test]
+async fn kills_what_a_program_leaves_behind() {
+    let pids = Pids::new();
+    let finished = run(&format!("({}) & echo done; echo bye >&2", pids.hanging("child"))).await.expect("ends");
+    assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("done\n", "bye\n"));
+    let child = pids.of("child").await;
+    until("it is killed", || !is_running(&child)).await;
+}
+
+#[tokio::test]
+async fn waits_for_output_that_passes_through_others() {
+    let finished = run("exec > >(sleep 0.05; cat); echo passed on").await.expect("ends");
+    assert_eq!(text(&finished.stdout), "passed on\n");
+}
+
+#[tokio::test]
+async fn a_process_that_left_the_group_holds_nobody_up() {
+    let started = Instant::now();
+    let finished = run("setsid sleep 30 & echo done; printf bye >&2").await.expect("ends");
+    assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("done\n", "bye"));
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(finished.elapsed < Duration::from_secs(5), "the time is the program's own: {:?}", finished.elapsed);
+}
+
+#[tokio::test]
+async fn keeps_the_beginning_of_stdout() {
+    use tokio::io::AsyncReadExt as _;
+    let (process, _stdin, mut stdout) = shell("echo first; yes | head -c 5000").start().expect("starts");
+    let mut all = Vec::new();
+    stdout.read_to_end(&mut all).await.expect("readable");
+    assert_eq!(all.len(), 5006);
+    let head = process.stdout_head();
+    assert!(head.starts_with("first\ny\n") && head.len() <= 200, "{head}");
+    let exit = process.exited_within(Duration::from_secs(10)).await.expect("ends");
+    assert!(exit.status.success());
+}

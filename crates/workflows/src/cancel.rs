@@ -1,0 +1,12 @@
+//! Work that ends when it is cancelled.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+
+pub(crate) async fn unless_cancelled<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(Error::cancelled()))
+}

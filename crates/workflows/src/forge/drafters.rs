@@ -1,0 +1,153 @@
+//! Who drafts.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use karat_core::rating::Rating;
+use karat_core::registry::same_name;
+use karat_forge::{Draft, DraftFile, Drafter, ModelDrafter, Plan, Slot, TemplateDrafter, golden_slots, labeled_slots};
+use karat_json::text::counted;
+
+use super::material::Material;
+use super::traces::{TraceInput, TraceSource};
+use crate::context::Context;
+use crate::context::chat_models::make_drafter_model;
+use crate::context::models::{Models, is_model};
+use crate::error::Error;
+use crate::hint::Hint;
+
+/// Where drafts come from.
+pub enum DraftsRequest {
+    Drafter(DrafterRequest),
+    /// A file of drafts: its name as the user would type it, and its text.
+    File {
+        name: String,
+        text: String,
+    },
+}
+
+#[derive(Default)]
+pub struct DrafterRequest {
+    /// Else traces where some are named, else a model where one is configured, else the template.
+    pub kind: Option<DrafterKind>,
+    /// The model that drafts, in place of that of the settings.
+    pub model: Option<String>,
+    /// Traces to draft from; else those of the store.
+    pub traces: Vec<TraceInput>,
+    /// Traces of the store that began then or later.
+    pub since: Option<Timestamp>,
+    /// Traces of the store that people together find so.
+    pub rating: Option<Rating>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrafterKind {
+    Template,
+    Model,
+    Traces,
+}
+
+/// A drafter, and the drafts of a file, which are all there.
+pub(super) struct ChosenDrafter {
+    pub(super) drafter: Arc<dyn Drafter>,
+    pub(super) drafted: Option<Drafted>,
+}
+
+/// The drafts of a file, and the slots that stay open.
+pub(super) struct Drafted {
+    pub(super) drafts: Vec<Draft>,
+    pub(super) open: Vec<Slot>,
+}
+
+/// Chooses who drafts, and says so.
+pub(super) async fn choose_drafter(
+    request: DraftsRequest,
+    material: &Material,
+    context: &Context<'_>,
+) -> Result<ChosenDrafter, Error> {
+    let request = match request {
+        DraftsRequest::Drafter(request) => request,
+        DraftsRequest::File { name, text } => return read_drafts(&name, &text, material, context),
+    };
+    let settings = &context.settings;
+    let has_model = request.model.is_some() || settings.forge.is_some();
+    let kind = match request.kind {
+        Some(kind) => kind,
+        None if !request.traces.is_empty() => DrafterKind::Traces,
+        None if has_model => DrafterKind::Model,
+        None => DrafterKind::Template,
+    };
+    if kind != DrafterKind::Traces && !request.traces.is_empty() {
+        return Err(Error::invalid("--traces is for the drafter 'traces'").hint("leave --drafter out"));
+    }
+    if kind != DrafterKind::Traces && (request.since.is_some() || request.rating.is_some()) {
+        return Err(Error::invalid("--since and --rating are for traces of the store").hint("give --drafter traces"));
+    }
+    let (drafter, how) = match kind {
+        DrafterKind::Template => {
+            (template(), "without a model: what takes an understanding of the tools stays open".to_owned())
+        }
+        DrafterKind::Model => {
+            let drafter = model_drafter(request.model.as_deref(), context)?;
+            let how = format!("by {}", drafter.model().unwrap_or_default());
+            (drafter, how)
+        }
+        DrafterKind::Traces => {
+            // What no trace fills is drafted as it would be without traces.
+            let rest = if has_model { model_drafter(request.model.as_deref(), context)? } else { template() };
+            let tool = &material.brief.tool.name;
+            let traces = if request.traces.is_empty() {
+                TraceSource::from_store(tool, request.since, request.rating, context).await?
+            } else {
+                TraceSource::from_inputs(tool, request.traces)?
+            };
+            let mut drafter = traces.into_drafter(tool, rest, context.notices);
+            if settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, settings)) {
+                drafter = drafter.with_stubs();
+            }
+            (Arc::new(drafter) as Arc<dyn Drafter>, "from traces, as far as they go".to_owned())
+        }
+    };
+    context.notices.note(&format!("cases are drafted {how}"));
+    Ok(ChosenDrafter { drafter, drafted: None })
+}
+
+fn template() -> Arc<dyn Drafter> {
+    Arc::new(TemplateDrafter)
+}
+
+fn model_drafter(model: Option<&str>, context: &Context<'_>) -> Result<Arc<dyn Drafter>, Error> {
+    let mut models = Models::new(&context.settings, false);
+    let model = make_drafter_model(model, &mut models, &context.settings, context.notices)?;
+    Ok(Arc::new(ModelDrafter::new(model)))
+}
+
+/// Reads a file of drafts, and gives each draft a slot.
+fn read_drafts(name: &str, text: &str, material: &Material, context: &Context<'_>) -> Result<ChosenDrafter, Error> {
+    let (brief, notices) = (&material.brief, context.notices);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut file = DraftFile::read(name, text).map_err(|error| {
+        Error::invalid(format!("{name}: {error}")).hint(Hint::ForgeBrief { tool: brief.tool.name.clone() })
+    })?;
+    if let Some(other) = file.tool.as_ref().filter(|other| !same_name(other, &brief.tool.name)) {
+        let tool = &brief.tool.name;
+        return Err(Error::invalid(format!("the drafts {name} are for '{other}', not for '{tool}'")));
+    }
+    match file.leave_out_existing(brief) {
+        0 => {}
+        count => notices.note(&format!("{} of {name} already written", counted(count, "case"))),
+    }
+    let all = [golden_slots(brief), labeled_slots(brief, &Plan::of(brief))].concat();
+    let (mut filled, drafter) = file.match_to(brief, &all);
+    let is_wanted = |slot: &Slot| material.tiers.includes(slot.purpose.tier());
+    let count = filled.len();
+    filled.retain(is_wanted);
+    if filled.len() < count {
+        notices.note(&format!("{} of another tier left out", counted(count - filled.len(), "draft")));
+    }
+    let is_open = |slot: &Slot| is_wanted(slot) && filled.iter().all(|other| other.id != slot.id);
+    let open: Vec<Slot> = all.into_iter().filter(is_open).collect();
+    let drafts = drafter.drafts(brief, &filled, &[]);
+    notices.note(&format!("{} in {name}", counted(drafts.len(), "draft")));
+    Ok(ChosenDrafter { drafter: Arc::new(drafter), drafted: Some(Drafted { drafts, open }) })
+}

@@ -1,0 +1,110 @@
+//! Sessions on disk: each decision is saved before the next question is asked.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::PathBuf;
+
+use karat_core::regression::slug;
+use karat_forge::session::Session;
+use karat_project::replace_file;
+use karat_store::make_folder;
+
+use crate::error::Error;
+use crate::hint::Hint;
+use crate::settings::Settings;
+
+/// The file of a tool's session, locked for this process.
+pub(super) struct SessionFile {
+    path: PathBuf,
+    pub(super) shown: String,
+    tool: String,
+    /// The system's lock, which ends with the process; none where the file system has none.
+    _lock: Option<File>,
+}
+
+fn folder(settings: &Settings) -> PathBuf {
+    settings.layout.root.join(".karat").join("forge")
+}
+
+/// Returns a name that every file system takes, the same for the same tool.
+fn file_stem(tool: &str) -> String {
+    let slug = slug(tool);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    if !slug.is_empty() && slug.len() <= 100 && slug.chars().all(is_plain) {
+        return slug;
+    }
+    let plain: String = slug.chars().take(60).map(|letter| if is_plain(letter) { letter } else { '-' }).collect();
+    format!("{plain}.{}", karat_json::hash::short_hash(tool.as_bytes()))
+}
+
+impl SessionFile {
+    /// Locks the tool's session for this process.
+    pub(super) fn open(tool: &str, settings: &Settings) -> Result<Self, Error> {
+        let folder = folder(settings);
+        let fail =
+            |error: io::Error| Error::invalid(format!("cannot keep a session in {}: {error}", settings.shown(&folder)));
+        // Sessions are one person's work in progress.
+        make_folder(&folder).map_err(fail)?;
+        let stem = file_stem(tool);
+        let lock = File::options().create(true).truncate(false).write(true).open(folder.join(format!(".{stem}.lock")));
+        let lock = lock.map_err(fail)?;
+        let lock = match lock.try_lock() {
+            Ok(()) => Some(lock),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::invalid(format!("another karat forge is at work on '{tool}'"))
+                    .hint("leave it there with q; what was approved is kept"));
+            }
+            // Some network file systems have no locks.
+            Err(TryLockError::Error(_)) => None,
+        };
+        let path = folder.join(format!("{stem}.json"));
+        let shown = settings.shown(&path);
+        Ok(Self { path, shown, tool: tool.to_owned(), _lock: lock })
+    }
+
+    /// Reads the session that was left, if there is one.
+    pub(super) fn read(&self) -> Result<Option<Session>, Error> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::invalid(format!("cannot read {}: {error}", self.shown))),
+        };
+        let session = Session::read(&text).map_err(|error| {
+            Error::invalid(format!("the session {}: {error}", self.shown))
+                .hint(Hint::RestartForge { tool: self.tool.clone() })
+        })?;
+        if session.tool != self.tool {
+            return Err(Error::invalid(format!("the session {} is of the tool '{}'", self.shown, session.tool)));
+        }
+        Ok(Some(session))
+    }
+
+    /// Saves a session whole, or leaves the file as it was.
+    pub(super) fn save(&self, session: &Session) -> Result<(), Error> {
+        replace_file(&self.path, &session.text())
+            .map_err(|error| Error::unavailable(format!("cannot keep the session in {}: {error}", self.shown)))
+    }
+
+    pub(super) fn remove(&self) -> Result<(), Error> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::unavailable(format!("cannot remove {}: {error}", self.shown)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn resume_hint(&self) -> Hint {
+        Hint::ResumeKeptForge { tool: self.tool.clone(), file: self.shown.clone() }
+    }
+}
+
+/// Reads the sessions that were left.
+pub fn kept_sessions(settings: &Settings) -> Vec<Session> {
+    let entries = std::fs::read_dir(folder(settings)).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let is_session = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let texts = paths.iter().filter(is_session).filter_map(|path| std::fs::read_to_string(path).ok());
+    texts.filter_map(|text| Session::read(&text).ok()).collect()
+}

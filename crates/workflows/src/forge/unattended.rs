@@ -1,0 +1,90 @@
+//! Decides without a person: for scripts.
+
+use karat_forge::session::{Entry, Session, Which};
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::Conversation;
+use super::protocol::{Applied, Command, Event, Mode, Step};
+use super::report::is_private;
+use crate::error::{Error, ErrorKind};
+use crate::event::EventSink;
+
+impl Conversation<'_> {
+    /// Approves all drafts that can be approved and drops the others, until everything is written. `observe` sees the
+    /// conversation before each step.
+    ///
+    /// A session in which nothing is approved yet is not kept when this fails.
+    pub async fn run_unattended(
+        &mut self,
+        observe: &mut dyn FnMut(&Self, &Step),
+        events: &mut dyn EventSink<Event>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let Err(error) = self.decide_all(observe, events, cancel).await else { return Ok(()) };
+        let Some(file) = self.file.as_ref().filter(|_| error.kind != ErrorKind::Cancelled) else { return Err(error) };
+        if self.session().is_some_and(|session| session.approved_count() > 0) {
+            return Err(error.hint(file.resume_hint()));
+        }
+        file.remove()?;
+        Err(error)
+    }
+
+    async fn decide_all(
+        &mut self,
+        observe: &mut dyn FnMut(&Self, &Step),
+        events: &mut dyn EventSink<Event>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        loop {
+            let step = self.next();
+            observe(self, &step);
+            let command = match step {
+                Step::Done => return Ok(()),
+                Step::ApprovePlan => Command::ApprovePlan,
+                Step::Draft => Command::Draft,
+                Step::Verify => Command::Verify,
+                Step::Write => Command::Write,
+                Step::Decide => match self.private_numbers() {
+                    numbers if numbers.is_empty() => Command::Approve { which: Which::All },
+                    numbers => Command::Drop { numbers },
+                },
+                Step::ConfirmDescription
+                | Step::ConfirmChanges { .. }
+                | Step::DeclareOverlap { .. }
+                | Step::AddTriggers
+                | Step::NameApprover => return Err(Error::invalid("a person has to be asked")),
+            };
+            self.apply_or_fail(command, events, cancel).await?;
+        }
+    }
+
+    async fn apply_or_fail(
+        &mut self,
+        command: Command,
+        events: &mut dyn EventSink<Event>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let mut applied = self.apply(command, events, cancel).await?;
+        if let Applied::Approved { refused } = &applied
+            && !refused.is_empty()
+        {
+            applied = self.apply(Command::Drop { numbers: refused.clone() }, events, cancel).await?;
+        }
+        match applied {
+            Applied::NotDrafted(error) => Err(error),
+            Applied::Refused(refusal) => Err(Error::no_verdict(refusal.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the numbers of undecided drafts that hold personal data, which need a person's word where they are written.
+    fn private_numbers(&self) -> Vec<usize> {
+        if self.mode == Mode::DryRun {
+            return Vec::new();
+        }
+        let batch = self.session().and_then(Session::batch);
+        let entries = batch.map(|batch| batch.entries.as_slice()).unwrap_or_default();
+        let is_meant = |entry: &Entry| entry.is_undecided() && is_private(entry);
+        (1..).zip(entries).filter(|(_, entry)| is_meant(entry)).map(|(number, _)| number).collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! Runs drafts against the agent before a person approves them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use karat_core::assertion::Strictness;
+use karat_core::case::{Case, EvalFile, Tier};
+use karat_core::event::{ReportError, Reporter, RunEvent};
+use karat_core::port::Agent;
+use karat_core::result::CaseResult;
+use karat_core::staleness::CurrentTool;
+use karat_forge::session::Session;
+use karat_forge::{Evidence, Slot, examine, proof_of_run, weigh};
+use karat_runner::{Plan, Reporters, Rubrics, SuitePlan};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::material::Material;
+use crate::context::Context;
+use crate::context::agents::make_agents;
+use crate::context::models::Models;
+use crate::context::tools::{Tools, read_tools};
+use crate::error::Error;
+
+/// What running the drafts showed, by their ids.
+pub type Evidences = BTreeMap<String, Evidence>;
+
+/// The agent that drafts are run against.
+pub(super) struct Verifier {
+    agent: Arc<dyn Agent>,
+    /// Servers that run the agent's tools end with this.
+    _tools: Tools,
+}
+
+impl Verifier {
+    /// Prepares the agent as a run would.
+    pub(super) async fn new(context: &Context<'_>) -> Result<Self, Error> {
+        let settings = &context.settings;
+        let tools = read_tools(settings, context.notices).await?;
+        let mut models = Models::new(settings, false);
+        let agents = make_agents(&mut models, settings, &tools, context.notices)?;
+        let [agent] = agents.as_slice() else {
+            return Err(Error::invalid("drafts are verified with one agent, and 'matrix' names several")
+                .hint("name one with --agent-endpoint"));
+        };
+        Ok(Self { agent: Arc::clone(agent), _tools: tools })
+    }
+
+    pub(super) fn agent(&self) -> String {
+        self.agent.identity()
+    }
+
+    /// Runs drafts. A golden draft that passes and lacks proof gets values from what the agent answered.
+    pub(super) async fn verify(
+        &self,
+        drafts: Vec<(Slot, Case)>,
+        session: &mut Session,
+        material: &Material,
+        evidences: &mut Evidences,
+        context: &Context<'_>,
+    ) {
+        let cases: Vec<Case> = drafts.iter().map(|(_, case)| case.clone()).collect();
+        let mut results = self.run(material, cases, context).await;
+        for (index, (slot, case)) in drafts.iter().enumerate() {
+            let evidence = match results.remove(&index) {
+                Some(result) => {
+                    let evidence = weigh(&material.brief.tool.name, slot, case, &result);
+                    if evidence == Evidence::Passed {
+                        add_proof(session, material, slot, case, &result);
+                    }
+                    evidence
+                }
+                None => Evidence::Errored { why: "it was not run".to_owned() },
+            };
+            evidences.insert(slot.id.clone(), evidence);
+        }
+    }
+
+    /// Returns the results by the cases' places.
+    async fn run(
+        &self,
+        material: &Material,
+        cases: Vec<Case>,
+        context: &Context<'_>,
+    ) -> BTreeMap<usize, Arc<CaseResult>> {
+        let settings = &context.settings;
+        let tool_name = material.brief.tool.name.clone();
+        let file = EvalFile { metadata: None, tier: Tier::Unknown, tool_name, hash: String::new(), cases };
+        let current = CurrentTool::of(&file, Some(&material.brief.registry));
+        let path = "drafts".to_owned();
+        let suite = SuitePlan { project_path: path.clone(), path, agent: 0, file, current, baseline: None };
+        let plan = Plan {
+            run_id: context.ids.run_id(),
+            suites: vec![suite],
+            rubrics: Rubrics::default(),
+            concurrency: settings.concurrency,
+            timeout: settings.timeout,
+            trials: settings.trials,
+            strictness: Strictness { all_failures: true, fail_vacuous: false },
+            fail_fast: false,
+            gates: None,
+            tokens: material.brief.sources.clone(),
+            registry: Some(material.brief.registry.clone()),
+            tokenizer: settings.tokenizer,
+            redactor: settings.redactor.clone(),
+            functions: None,
+        };
+        let collector = ResultCollector::default();
+        let mut reporters = Reporters::default();
+        reporters.add(Box::new(collector.clone()));
+        karat_runner::run(
+            plan,
+            vec![Arc::clone(&self.agent)],
+            context.clock,
+            &CancellationToken::new(),
+            &mut reporters,
+        )
+        .await;
+        std::mem::take(&mut *collector.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Gives a draft that the agent passed proof values from the agent's answer, where it has too few.
+fn add_proof(session: &mut Session, material: &Material, slot: &Slot, case: &Case, result: &CaseResult) {
+    let expect = &case.expect;
+    let is_golden =
+        slot.purpose.tier() == Tier::Golden && expect.tools_called.as_ref().is_some_and(|tools| !tools.is_empty());
+    if !is_golden || expect.response_contains.is_some() {
+        return;
+    }
+    let details = &result.details;
+    let proof = proof_of_run(&material.brief, &case.input.message, &details.tool_calls, &details.response);
+    let others = session.others(&material.brief, std::slice::from_ref(slot));
+    session.amend(&slot.id, |case| {
+        if !proof.is_empty() {
+            case["expect"]["responseContains"] = json!(proof);
+        }
+        examine(&material.brief, slot, case, &others)
+    });
+}
+
+#[derive(Clone, Default)]
+struct ResultCollector(Arc<Mutex<BTreeMap<usize, Arc<CaseResult>>>>);
+
+impl Reporter for ResultCollector {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        if let RunEvent::CaseFinished { index, result, .. } = event {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(*index, Arc::clone(result));
+        }
+        Ok(())
+    }
+}

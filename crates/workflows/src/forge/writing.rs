@@ -1,0 +1,121 @@
+//! Writes approved cases: the overlap map first, so that eval files name the map as it is then.
+
+use std::io;
+use std::path::Path;
+
+use karat_core::case::Tier;
+use karat_forge::file::{FileError, Heading, forged};
+use karat_forge::session::Session;
+use karat_json::InvalidFile;
+use karat_project::replace_file;
+use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};
+use serde_json::Value;
+
+use super::material::Material;
+use super::report::WrittenFile;
+use crate::context::Context;
+use crate::error::Error;
+
+/// What a session wrote.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) files: Vec<WrittenFile>,
+    pub(super) overlaps: Vec<String>,
+}
+
+impl Written {
+    /// Adds the approved cases of a tier to the tool's file. Cases that are there already are not added again.
+    pub(super) fn write(
+        &mut self,
+        session: &Session,
+        material: &Material,
+        tier: Tier,
+        context: &Context<'_>,
+    ) -> Result<(), Error> {
+        let cases: Vec<Value> = session.unwritten(tier).into_iter().cloned().collect();
+        let _lock = context.edit_lock()?;
+        self.overlaps.extend(declare_overlaps(session, context)?);
+        if cases.is_empty() {
+            return Ok(());
+        }
+        let path = material.file(tier);
+        let shown = context.settings.shown(path);
+        let existing = read_existing(path, &shown)?;
+        let heading = Heading {
+            tool: &material.brief.tool,
+            tier,
+            registry_size: material.registry_size,
+            overlap_map_version: overlap_map_version(context)?,
+            generated_at: context.clock.now().to_string(),
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let file = forged(existing.as_deref(), &name, &heading, &cases, &session.approvals(tier)).map_err(|error| {
+            match (error, &existing) {
+                (FileError::Invalid(invalid), Some(bytes)) => {
+                    Error::invalid_files(vec![InvalidFile::new(&shown, bytes, invalid.findings)])
+                }
+                (error, _) => Error::unavailable(format!("{shown}: {error}")),
+            }
+        })?;
+        if existing.as_deref() != Some(file.text.as_bytes()) {
+            replace(path, &shown, &file.text)?;
+        }
+        for (from, to) in &file.renumbered {
+            context.notices.note(&format!("{from} was taken in the meantime: the case is {to}"));
+        }
+        for remark in &file.remarks {
+            context.notices.warn(&format!("{shown}: {remark}"));
+        }
+        let is_new = existing.is_none();
+        self.files.push(WrittenFile { path: shown, tier, added: file.added, total: file.total, is_new });
+        Ok(())
+    }
+}
+
+/// Adds the declared neighbours to the overlap map; returns those that it did not have.
+fn declare_overlaps(session: &Session, context: &Context<'_>) -> Result<Vec<String>, Error> {
+    if session.declared.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = &context.settings.overlap_map.path;
+    let shown = context.settings.shown(path);
+    let bytes = read_existing(path, &shown)?;
+    let opened = bytes.as_deref().map_or_else(|| Ok(OverlapEditor::empty()), OverlapEditor::open);
+    let edit = |mut editor: OverlapEditor| -> Result<OverlapEditor, OverlapEditError> {
+        for declared in &session.declared {
+            editor.add(&session.tool, &declared.tool)?;
+            if let Some(reason) = &declared.reason {
+                editor.add_reason(&session.tool, reason)?;
+            }
+        }
+        Ok(editor)
+    };
+    let editor = opened.and_then(edit).map_err(|error| Error::invalid(format!("{shown}: {error}")))?;
+    let added = editor.changes().iter().filter_map(|change| match change {
+        OverlapChange::OverlapAdded { tool, other } if *tool == session.tool => Some(other.clone()),
+        _ => None,
+    });
+    let added: Vec<String> = added.collect();
+    if !editor.changes().is_empty() {
+        replace(path, &shown, &editor.into_text())?;
+    }
+    Ok(added)
+}
+
+fn overlap_map_version(context: &Context<'_>) -> Result<Option<String>, Error> {
+    let path = &context.settings.overlap_map.path;
+    let bytes = read_existing(path, &context.settings.shown(path))?;
+    Ok(bytes.and_then(|bytes| OverlapMap::read(&bytes).ok()).map(|map| map.version))
+}
+
+fn read_existing(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, Error> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::invalid(format!("cannot read {shown}: {error}"))),
+    }
+}
+
+fn replace(path: &Path, shown: &str, text: &str) -> Result<(), Error> {
+    replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))
+}

@@ -1,0 +1,99 @@
+//! Reads files on a thread of its own, ahead of what is written.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use karat_core::stored::{RefusalKind, RefusedPiece};
+use karat_traces::{Kind, Piece, ReadError, read};
+use tokio::sync::mpsc;
+
+use super::refused;
+use super::trace_files::TraceFile;
+
+/// How many pieces are read ahead.
+const READ_AHEAD: usize = 1000;
+
+/// What is read of a file, in order.
+pub(super) enum Content {
+    /// The file was opened.
+    Opened,
+    Piece(Piece),
+    Refused(RefusedPiece),
+    /// The file was read to its end, and there was nothing in it.
+    Empty,
+}
+
+/// Files that are being read.
+pub(super) struct FileReader {
+    content: mpsc::Receiver<(usize, Content)>,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl FileReader {
+    /// Starts to read. The thread ends with the files, or when this is dropped; a pipe may never end, so nobody waits for
+    /// the thread.
+    pub(super) fn start(files: Vec<TraceFile>, stdin: Box<dyn Read + Send>, kind: Option<Kind>) -> Self {
+        let (sender, content) = mpsc::channel(READ_AHEAD);
+        let bytes_read = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&bytes_read);
+        let mut stdin = Some(stdin);
+        std::thread::spawn(move || {
+            for (number, file) in files.into_iter().enumerate() {
+                let send = |content| sender.blocking_send((number, content)).ok();
+                let ended = match file.open(&mut stdin) {
+                    Ok(input) => read_file(&file, kind, Counted { input, counter: Arc::clone(&counter) }, &send),
+                    Err(error) => {
+                        send(Content::Refused(refused(&file.shown, None, &error.to_string(), RefusalKind::Unreadable)))
+                    }
+                };
+                if ended.is_none() {
+                    break;
+                }
+            }
+        });
+        Self { content, bytes_read }
+    }
+
+    /// Waits for more, and returns it with the number of its file, from 0.
+    pub(super) async fn next(&mut self) -> Option<(usize, Content)> {
+        self.content.recv().await
+    }
+
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads a file to its end, or until nobody receives any more, which is `None`.
+fn read_file(file: &TraceFile, kind: Option<Kind>, input: Counted, send: &dyn Fn(Content) -> Option<()>) -> Option<()> {
+    let refused = |place: Option<String>, message: String, kind: RefusalKind| {
+        Content::Refused(refused(&file.shown, place, &message, kind))
+    };
+    send(Content::Opened)?;
+    let mut is_empty = true;
+    for piece in read(kind, input) {
+        is_empty = false;
+        send(match piece {
+            Ok(piece) => Content::Piece(piece),
+            Err(ReadError::Refused(why)) => refused(Some(why.place), why.message, RefusalKind::Invalid),
+            Err(error @ ReadError::Unknown(_)) => refused(None, error.to_string(), RefusalKind::UnknownSource),
+            Err(ReadError::Io(error)) => refused(None, error.to_string(), RefusalKind::Unreadable),
+        })?;
+    }
+    if is_empty { send(Content::Empty) } else { Some(()) }
+}
+
+/// A reader that counts its bytes.
+struct Counted {
+    input: Box<dyn Read + Send>,
+    counter: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(out)?;
+        self.counter.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}

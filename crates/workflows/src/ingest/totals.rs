@@ -1,0 +1,117 @@
+//! What came of all batches of an import.
+
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{Hash, Hasher};
+
+use karat_core::stored::{ImportReport, Put, TraceHead};
+
+use super::Ingested;
+
+/// How many tools are named: a source with more has something else in their place.
+const MAX_TOOLS: usize = 1000;
+
+/// Counts each trace once, however many pieces it came in.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    report: ImportReport,
+    tools: BTreeSet<String>,
+    /// By a hash of the id, since there may be millions.
+    seen: HashMap<u64, Seen>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    put: Put,
+    steps: u32,
+    tool_calls: u32,
+    errors: u32,
+}
+
+impl Totals {
+    /// The parts of the report that are not counted here.
+    pub(crate) fn report_mut(&mut self) -> &mut ImportReport {
+        &mut self.report
+    }
+
+    /// How many different traces came.
+    pub(crate) fn traces(&self) -> usize {
+        self.seen.len()
+    }
+
+    pub(crate) fn add(&mut self, ingested: Ingested) {
+        self.report.superseded += ingested.superseded;
+        self.report.feedback.found += ingested.feedback_found;
+        self.report.feedback.added += ingested.feedback_added;
+        for trace in ingested.traces {
+            let mut hasher = DefaultHasher::new();
+            trace.head.trace_id.hash(&mut hasher);
+            let now = seen(trace.put, &trace.head);
+            match self.seen.entry(hasher.finish()) {
+                Entry::Vacant(place) => {
+                    place.insert(now);
+                    *self.report.sources.entry(trace.source).or_default() += 1;
+                }
+                Entry::Occupied(mut before) => {
+                    self.report.superseded += u64::from(trace.is_whole && trace.put == Put::Changed);
+                    // What was added by this import and then grew was added.
+                    let put = if before.get().put == Put::Unchanged { trace.put } else { before.get().put };
+                    before.insert(Seen { put, ..now });
+                }
+            }
+            if self.tools.len() < MAX_TOOLS {
+                self.tools.extend(trace.head.tools);
+            }
+        }
+    }
+
+    /// Returns the whole report.
+    pub(crate) fn into_report(self) -> ImportReport {
+        let mut report = self.report;
+        for seen in self.seen.values() {
+            match seen.put {
+                Put::Added => report.added += 1,
+                Put::Changed => report.changed += 1,
+                Put::Unchanged | Put::Conflict => report.unchanged += 1,
+            }
+            report.steps += u64::from(seen.steps);
+            report.tool_calls += u64::from(seen.tool_calls);
+            report.errors += u64::from(seen.errors);
+        }
+        report.tools = self.tools.into_iter().collect();
+        report
+    }
+}
+
+fn seen(put: Put, head: &TraceHead) -> Seen {
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Seen { put, steps: small(head.steps), tool_calls: small(head.tool_calls), errors: small(head.errors) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::IngestedTrace;
+
+    fn ingested(id: &str, put: Put, steps: u64, is_whole: bool) -> Ingested {
+        let head = TraceHead { trace_id: id.to_owned(), steps, ..TraceHead::default() };
+        Ingested {
+            traces: vec![IngestedTrace { head, source: "otlp".to_owned(), put, is_whole }],
+            ..Ingested::default()
+        }
+    }
+
+    #[test]
+    fn a_trace_counts_once_and_as_it_is_at_last() {
+        let mut totals = Totals::default();
+        totals.add(ingested("a", Put::Added, 1, false));
+        totals.add(ingested("a", Put::Changed, 3, false));
+        totals.add(ingested("b", Put::Unchanged, 2, false));
+        totals.add(ingested("b", Put::Changed, 4, false));
+        totals.add(ingested("c", Put::Changed, 5, true));
+        totals.add(ingested("c", Put::Changed, 6, true));
+        let report = totals.into_report();
+        assert_eq!((report.added, report.changed, report.unchanged), (1, 2, 0));
+        assert_eq!((report.steps, report.superseded, report.sources["otlp"]), (13, 1, 3));
+    }
+}

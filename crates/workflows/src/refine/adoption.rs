@@ -1,0 +1,210 @@
+//! A person adopts a candidate, and has it written to the eval's file.
+
+use karat_evals::agreement::{Candidate, Refinement};
+use karat_evals::port::EvalStore;
+use karat_evals::version::{AddedVersion, NewVersion, RefinedNote};
+use karat_project::replace_file;
+use serde::{Deserialize, Serialize};
+
+use super::baseline::Baseline;
+use super::candidate_files::{own_folder, write_candidate};
+use crate::context::Context;
+use crate::error::Error;
+use crate::functions::{LoadedFunction, find_functions};
+use crate::hint::Hint;
+use crate::settings::Settings;
+
+/// The decision on the candidates of a refinement. It is the whole state and can be serialised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adoption {
+    pub eval_id: String,
+    /// The version that the candidates were measured against.
+    pub version: u64,
+    /// The code of that version.
+    pub code: String,
+    /// Not empty.
+    pub candidates: Vec<AdoptableCode>,
+    code_hash: String,
+    guest_hash: String,
+    model: String,
+    step: Step,
+}
+
+/// The code of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptableCode {
+    /// From 1.
+    pub number: u64,
+    pub code: String,
+    code_hash: String,
+    why: String,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "step")]
+pub enum Step {
+    /// Adopt a candidate, or decline.
+    Choose,
+    /// The eval's file has the replaced code: adding it again would undo the adoption of this candidate.
+    WriteFile {
+        candidate: u64,
+        file: String,
+    },
+    Done,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "command")]
+pub enum Command {
+    Adopt { candidate: u64, approver: String },
+    Decline,
+    WriteFile { write: bool },
+}
+
+/// What a command did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Applied {
+    Adopted {
+        candidate: u64,
+        version: u64,
+        file: EvalFile,
+    },
+    Declined,
+    /// The eval's file has the adopted code.
+    Wrote {
+        file: String,
+    },
+    /// The eval's file is unchanged.
+    Kept {
+        file: String,
+    },
+    /// Nothing was done.
+    Refused(Refusal),
+}
+
+/// The file of an eval that was adopted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EvalFile {
+    /// No file of the project defines the eval.
+    Missing,
+    /// It has the replaced code, and [`Step::WriteFile`] follows.
+    Outdated(String),
+    /// It has other code, and is left alone.
+    Changed(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("it is not the time for this command")]
+    OutOfTurn,
+    #[error("there is no such candidate")]
+    UnknownCandidate,
+}
+
+impl Adoption {
+    pub(super) fn new(refinement: &Refinement, baseline: &Baseline) -> Self {
+        let candidate = |candidate: &Candidate| AdoptableCode {
+            number: candidate.number,
+            code: candidate.code.clone(),
+            code_hash: candidate.code_hash.clone(),
+            why: candidate.why.clone(),
+        };
+        Self {
+            eval_id: refinement.eval_id.clone(),
+            version: refinement.version,
+            code: baseline.version.code.clone(),
+            candidates: refinement.candidates.iter().map(candidate).collect(),
+            code_hash: baseline.version.code_hash.clone(),
+            guest_hash: baseline.runner.guest_hash().to_owned(),
+            model: refinement.model.clone(),
+            step: Step::Choose,
+        }
+    }
+
+    pub fn next(&self) -> &Step {
+        &self.step
+    }
+
+    pub fn candidate(&self, number: u64) -> Option<&AdoptableCode> {
+        self.candidates.iter().find(|candidate| candidate.number == number)
+    }
+
+    pub async fn apply(&mut self, command: Command, context: &Context<'_>) -> Result<Applied, Error> {
+        match (&self.step, command) {
+            (Step::Choose, Command::Adopt { candidate, approver }) => self.adopt(candidate, &approver, context).await,
+            (Step::Choose, Command::Decline) => {
+                self.step = Step::Done;
+                Ok(Applied::Declined)
+            }
+            (Step::WriteFile { candidate, file }, Command::WriteFile { write }) => {
+                let applied = match self.candidate(*candidate).filter(|_| write) {
+                    Some(candidate) => self.write_file(&candidate.code, &context.settings)?,
+                    None => None,
+                };
+                let applied = applied.unwrap_or_else(|| Applied::Kept { file: file.clone() });
+                self.step = Step::Done;
+                Ok(applied)
+            }
+            _ => Ok(Applied::Refused(Refusal::OutOfTurn)),
+        }
+    }
+
+    async fn adopt(&mut self, number: u64, approver: &str, context: &Context<'_>) -> Result<Applied, Error> {
+        let Some(candidate) = self.candidate(number) else {
+            return Ok(Applied::Refused(Refusal::UnknownCandidate));
+        };
+        let version = NewVersion {
+            eval_id: self.eval_id.clone(),
+            code: candidate.code.clone(),
+            code_hash: candidate.code_hash.clone(),
+            guest_hash: self.guest_hash.clone(),
+            note: Some(RefinedNote { model: &self.model, approver, why: &candidate.why }.to_string()),
+            created_at: context.clock.now(),
+            // A candidate was measured against one version, and says nothing of another.
+            after: Some(self.version),
+        };
+        let added = context.read_store(async |store| Ok(store.add_version(&version).await?)).await?;
+        let version = match added {
+            AddedVersion::Added(number) | AddedVersion::Unchanged(number) => number,
+            AddedVersion::Conflict(newest) => return Err(self.conflict(candidate, newest, &context.settings)?),
+        };
+        let file = match self.find_file(&context.settings) {
+            None => EvalFile::Missing,
+            Some(file) if file.function.code_hash == self.code_hash => EvalFile::Outdated(file.shown),
+            Some(file) => EvalFile::Changed(file.shown),
+        };
+        self.step = match &file {
+            EvalFile::Outdated(file) => Step::WriteFile { candidate: number, file: file.clone() },
+            _ => Step::Done,
+        };
+        Ok(Applied::Adopted { candidate: number, version, file })
+    }
+
+    /// Writes the candidate to a file, so that it is not lost, and returns the error.
+    fn conflict(&self, candidate: &AdoptableCode, newest: Option<u64>, settings: &Settings) -> Result<Error, Error> {
+        let eval = &self.eval_id;
+        let file = write_candidate(candidate.number, &candidate.code, &own_folder(eval, settings), settings)?;
+        let message = match newest {
+            Some(newest) => format!("version {newest} of {eval} was added in the meantime, so nothing was adopted"),
+            None => format!("{eval} is no longer in the store, so nothing was adopted"),
+        };
+        Ok(Error::conflict(message).hint(Hint::RefineNewest { eval: eval.clone(), file }))
+    }
+
+    /// Writes code to the eval's file, unless somebody changed it since.
+    fn write_file(&self, code: &str, settings: &Settings) -> Result<Option<Applied>, Error> {
+        let outdated = self.find_file(settings).filter(|file| file.function.code_hash == self.code_hash);
+        let Some(LoadedFunction { path, shown, .. }) = outdated else { return Ok(None) };
+        replace_file(&path, code).map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))?;
+        Ok(Some(Applied::Wrote { file: shown }))
+    }
+
+    /// Returns the project's file that defines the eval.
+    fn find_file(&self, settings: &Settings) -> Option<LoadedFunction> {
+        find_functions(settings).ok()?.files.into_iter().find_map(|file| {
+            let function = file.function.ok()?;
+            (function.name == self.eval_id).then_some(LoadedFunction { path: file.path, shown: file.shown, function })
+        })
+    }
+}

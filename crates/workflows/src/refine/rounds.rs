@@ -1,0 +1,143 @@
+//! The rounds in which a model writes candidates, each measured before the next.
+
+use std::sync::Arc;
+
+use karat_core::chat::ChatModel;
+use karat_core::rubric::total_usage;
+use karat_evals::agreement::{Candidate, PartedAgreement, Refinement, RefusedCode, rank};
+use karat_forge::refine::{Example, Proposed, Rewriting, Rewritten, Tried, rewrite};
+use karat_sandbox::{Finding, Function, validate};
+
+use super::baseline::Baseline;
+use super::{Event, Request};
+use crate::error::Error;
+use crate::event::EventSink;
+
+pub(super) struct Rounds<'r> {
+    request: &'r Request,
+    baseline: &'r Baseline,
+    today: PartedAgreement,
+    examples: Vec<Example>,
+    /// Code of earlier rounds, as the model sees it.
+    tried: Vec<Tried>,
+    /// The same code with all that is known of it.
+    measured: Vec<Candidate>,
+    refused: Vec<RefusedCode>,
+    /// What was wrong with the last answer as a whole.
+    problem: Option<String>,
+}
+
+impl<'r> Rounds<'r> {
+    pub(super) fn new(request: &'r Request, baseline: &'r Baseline, examples: Vec<Example>) -> Self {
+        Self {
+            request,
+            baseline,
+            today: baseline.agreement(),
+            examples,
+            tried: Vec::new(),
+            measured: Vec::new(),
+            refused: Vec::new(),
+            problem: None,
+        }
+    }
+
+    pub(super) fn rewriting(&self) -> Rewriting<'_> {
+        Rewriting {
+            eval_id: &self.baseline.version.eval_id,
+            code: &self.baseline.version.code,
+            wanted: self.request.candidates,
+            training: &self.today.training,
+            examples: &self.examples,
+            tried: &self.tried,
+        }
+    }
+
+    pub(super) async fn ask(&mut self, model: &dyn ChatModel, events: &mut dyn EventSink<Event>) -> Result<(), Error> {
+        let identity = model.identity();
+        emit(events, Event::Asking { model: identity.clone(), traces: self.examples.len() })?;
+        let eval_id = &self.baseline.version.eval_id;
+        let mut usages = Vec::new();
+        for _ in 0..self.request.rounds {
+            let check = |code: &str| check(code, eval_id).map(drop);
+            let Rewritten { candidates, refused, problem, usage } = match rewrite(model, self.rewriting(), &check).await
+            {
+                Ok(rewritten) => rewritten,
+                // What was tried before is worth showing.
+                Err(error) if !self.tried.is_empty() => {
+                    emit(events, Event::RoundFailed { model: identity, message: error.message })?;
+                    break;
+                }
+                Err(error) => return Err(Error::unavailable(format!("{identity}: {}", error.message))),
+            };
+            usages.push(usage);
+            self.problem = problem;
+            self.refused.extend(refused);
+            self.measure(candidates).await?;
+        }
+        match total_usage(usages.iter().map(Option::as_ref)) {
+            Some(usage) => emit(events, Event::Used(usage)),
+            None => Ok(()),
+        }
+    }
+
+    /// Judges all traces with what the model wrote.
+    async fn measure(&mut self, proposed: Vec<Proposed>) -> Result<(), Error> {
+        let Baseline { version, traces, verdicts: today, runner } = self.baseline;
+        let (functions, whys): (Vec<Arc<Function>>, Vec<String>) = proposed
+            .into_iter()
+            .filter_map(|one| Some((Arc::new(check(&one.code, &version.eval_id).ok()?), one.why)))
+            .unzip();
+        if functions.is_empty() {
+            return Ok(());
+        }
+        let judged = runner.judge(functions.clone(), traces).await?;
+        let (_, today) = self.baseline.split(today);
+        for ((function, why), verdicts) in functions.into_iter().zip(whys).zip(judged) {
+            let code = function.source.to_string();
+            let (training, held_out) = self.baseline.split(&verdicts);
+            let parts = (code.clone(), function.code_hash.clone(), why);
+            let candidate =
+                Candidate::measure(&version.eval_id, version.version, parts, &training, (&today, &held_out));
+            self.tried.push(Tried { code, training: candidate.agreement.training });
+            self.measured.push(candidate);
+        }
+        Ok(())
+    }
+
+    /// Returns the ranked candidates, and what was wrong with the last answer.
+    pub(super) fn into_refinement(self, model: String) -> (Refinement, Option<String>) {
+        let (training, held_out) = self.baseline.traces.sizes();
+        let mut candidates = self.measured;
+        rank(&mut candidates);
+        let refinement = Refinement {
+            eval_id: self.baseline.version.eval_id.clone(),
+            version: self.baseline.version.version,
+            model,
+            training,
+            held_out,
+            today: self.today,
+            candidates,
+            refused: self.refused,
+        };
+        (refinement, self.problem)
+    }
+}
+
+fn emit(events: &mut dyn EventSink<Event>, event: Event) -> Result<(), Error> {
+    if events.emit(event).is_break() { Err(Error::cancelled()) } else { Ok(()) }
+}
+
+/// Validates the code of a model; the errors go back to it.
+fn check(code: &str, eval_id: &str) -> Result<Function, Vec<String>> {
+    let text = |finding: &Finding| {
+        let line = code.get(..finding.range.start).map_or(1, |before| before.matches('\n').count() + 1);
+        let help = finding.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+        format!("line {line}: {}{help}", finding.message)
+    };
+    let function = validate(code.as_bytes()).map_err(|findings| findings.iter().map(text).collect::<Vec<_>>())?;
+    if function.name == eval_id {
+        Ok(function)
+    } else {
+        Err(vec![format!("the function is called {}, and must be called {eval_id}", function.name)])
+    }
+}

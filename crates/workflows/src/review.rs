@@ -1,0 +1,247 @@
+//! A person rates traces, the most informative first.
+//!
+//! [`Review`] is the whole state and can be serialised: a terminal, a page or a script shows what [`Review::next`] returns
+//! and applies commands. Every rating is on disk when [`ReviewSession::apply`] returns.
+
+use std::collections::BTreeMap;
+
+use karat_core::document::TraceDocument;
+use karat_core::port::{Clock, TraceStore};
+use karat_core::rating::Rating;
+use karat_core::stored::TraceFilter;
+use karat_evals::port::{EvalStore, FeedbackStore};
+use karat_evals::review::{Decision, ReviewQueue, order};
+use karat_evals::version::StoredExecution;
+use karat_store::Store;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::context::store::{keep_store, open_store_to_read};
+use crate::error::Error;
+use crate::feedback::{RateRequest, add_statement};
+use crate::hint::Hint;
+use crate::stored_eval::find_eval;
+use crate::trace_filter::nothing_fits;
+
+/// The source of ratings that are given in a review.
+const SOURCE: &str = "review";
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub author: String,
+    /// Only traces that this eval has judged; its verdicts decide the order.
+    pub eval: Option<String>,
+    pub filter: TraceFilter,
+    pub limit: Option<u64>,
+    /// Show verdicts of evals before a trace is rated.
+    pub show_verdicts: bool,
+}
+
+/// A review: the traces, what was decided so far, and notes that wait for a rating.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Review {
+    pub queue: ReviewQueue,
+    pub author: String,
+    show_verdicts: bool,
+    /// By trace. A note stays when its rating is taken back.
+    notes: BTreeMap<String, String>,
+}
+
+/// What the reviewer has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step<'r> {
+    /// Rate or skip this trace; the note is stored with the rating.
+    Rate { trace_id: &'r str, note: Option<&'r str> },
+    /// All traces are decided; the last decision can be taken back.
+    End,
+}
+
+/// What a reviewer can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    Rate(Rating),
+    /// Leaves the trace for another review.
+    Skip,
+    /// Takes the last decision back.
+    Undo,
+    /// Sets the note of the current trace; an empty one removes it.
+    Note(String),
+}
+
+/// What a command did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Applied {
+    Rated {
+        trace_id: String,
+        rating: Rating,
+    },
+    Skipped,
+    /// A rating was taken back; both stay in the history.
+    RatingUndone(Rating),
+    SkipUndone,
+    Noted,
+    /// There is no current trace, or nothing to undo.
+    Nothing,
+}
+
+/// What a reviewer sees of a trace.
+#[derive(Debug, Clone)]
+pub struct ReviewedTrace {
+    pub trace_id: String,
+    pub document: TraceDocument,
+    /// The newest verdict of each eval, where the review shows them.
+    pub verdicts: Vec<StoredExecution>,
+}
+
+impl Review {
+    pub fn next(&self) -> Step<'_> {
+        match self.queue.current() {
+            None => Step::End,
+            Some(current) => {
+                let note = self.notes.get(&current.trace_id).map(String::as_str);
+                Step::Rate { trace_id: &current.trace_id, note }
+            }
+        }
+    }
+
+    fn set_note(&mut self, note: &str) -> Applied {
+        let Some(current) = self.queue.current() else { return Applied::Nothing };
+        let note = note.trim();
+        if note.is_empty() {
+            self.notes.remove(&current.trace_id);
+        } else {
+            self.notes.insert(current.trace_id.clone(), note.to_owned());
+        }
+        Applied::Noted
+    }
+}
+
+/// A review with its open store.
+pub struct ReviewSession<'c> {
+    review: Review,
+    store: Store,
+    clock: &'c dyn Clock,
+}
+
+impl<'c> ReviewSession<'c> {
+    /// Finds the traces to rate. There is at least one.
+    pub async fn start(request: Request, context: &Context<'c>) -> Result<Self, Error> {
+        let opening = open_store_to_read(&context.settings);
+        let (store, review) = keep_store(opening, async |store| find_traces(request, store).await).await?;
+        Ok(Self { review, store, clock: context.clock })
+    }
+
+    /// Goes on with a review that was serialised.
+    pub async fn resume(review: Review, context: &Context<'c>) -> Result<Self, Error> {
+        Ok(Self { review, store: open_store_to_read(&context.settings).await?, clock: context.clock })
+    }
+
+    pub fn review(&self) -> &Review {
+        &self.review
+    }
+
+    /// Closes the store, and returns the state.
+    pub async fn close(self) -> Review {
+        self.store.close().await;
+        self.review
+    }
+
+    /// Reads the current trace; none when all are decided.
+    pub async fn current(&self) -> Result<Option<ReviewedTrace>, Error> {
+        let Step::Rate { trace_id, .. } = self.review.next() else { return Ok(None) };
+        let gone = || Error::conflict(format!("trace '{trace_id}' is not in the store any more"));
+        let trace = self.store.trace(trace_id).await?.ok_or_else(gone)?;
+        let document = trace.document()?;
+        let mut verdicts: Vec<StoredExecution> = Vec::new();
+        if self.review.show_verdicts {
+            let mut executions = self.store.executions_of_trace(trace_id).await?;
+            // A verdict on another document is no help.
+            executions.retain(|execution| execution.trace_hash == trace.head.hash);
+            for execution in executions {
+                // By name and version: the newest is the last of its name.
+                verdicts.pop_if(|before| before.eval_id == execution.eval_id);
+                verdicts.push(execution);
+            }
+        }
+        Ok(Some(ReviewedTrace { trace_id: trace_id.to_owned(), document, verdicts }))
+    }
+
+    /// Does what the reviewer wants. A rating is on disk when this returns.
+    pub async fn apply(&mut self, command: Command) -> Result<Applied, Error> {
+        match command {
+            Command::Rate(rating) => self.rate(rating).await,
+            Command::Skip if self.review.queue.current().is_none() => Ok(Applied::Nothing),
+            Command::Skip => {
+                self.review.queue.decide(Decision::Skipped);
+                Ok(Applied::Skipped)
+            }
+            Command::Undo => self.undo().await,
+            Command::Note(note) => Ok(self.review.set_note(&note)),
+        }
+    }
+
+    async fn rate(&mut self, rating: Rating) -> Result<Applied, Error> {
+        let Step::Rate { trace_id, note } = self.review.next() else { return Ok(Applied::Nothing) };
+        let (trace_id, note) = (trace_id.to_owned(), note.map(str::to_owned));
+        self.add_statement(&trace_id, Some(rating), note).await?;
+        self.review.queue.decide(Decision::Rated(rating));
+        Ok(Applied::Rated { trace_id, rating })
+    }
+
+    async fn undo(&mut self) -> Result<Applied, Error> {
+        let Some((candidate, decision)) = self.review.queue.last() else { return Ok(Applied::Nothing) };
+        let applied = match decision {
+            Decision::Rated(rating) => {
+                self.add_statement(&candidate.trace_id, None, None).await?;
+                Applied::RatingUndone(rating)
+            }
+            Decision::Skipped => Applied::SkipUndone,
+        };
+        self.review.queue.undo();
+        Ok(applied)
+    }
+
+    async fn add_statement(&self, trace_id: &str, rating: Option<Rating>, note: Option<String>) -> Result<(), Error> {
+        let author = self.review.author.clone();
+        let request = RateRequest { trace: trace_id.to_owned(), rating, note, author, source: SOURCE };
+        add_statement(request, &self.store, self.clock.now()).await?;
+        Ok(())
+    }
+}
+
+async fn find_traces(request: Request, store: &Store) -> Result<Review, Error> {
+    let eval = match &request.eval {
+        Some(name) => Some(find_eval(store, name).await?.eval_id),
+        None => None,
+    };
+    let candidates = store.review_candidates(&request.author, eval.as_deref(), &request.filter).await?;
+    if candidates.is_empty() {
+        return Err(nothing_to_review(&request, store).await?);
+    }
+    let mut queue = order(candidates);
+    let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let beyond = queue.len().saturating_sub(limit);
+    queue.truncate(limit);
+    Ok(Review {
+        queue: ReviewQueue::new(queue, beyond),
+        author: request.author,
+        show_verdicts: request.show_verdicts,
+        notes: BTreeMap::new(),
+    })
+}
+
+async fn nothing_to_review(request: &Request, store: &Store) -> Result<Error, Error> {
+    let Request { author, filter, .. } = request;
+    let all = store.count_traces(&TraceFilter::default()).await?;
+    let fitting = store.count_traces(filter).await?;
+    Ok(match (all, fitting, &request.eval) {
+        (0, _, _) => Error::nothing_selected("there are no traces in the store").hint(Hint::ImportTraces),
+        (_, 0, _) => nothing_fits(filter, store).await?,
+        (_, _, Some(eval)) => Error::nothing_selected(format!("{author} has rated every trace that {eval} has judged"))
+            .hint(Hint::JudgeStored { eval: eval.clone() }),
+        (_, _, None) => Error::nothing_selected(format!("{author} has rated every trace")).hint(Hint::ChangeFeedback),
+    })
+}

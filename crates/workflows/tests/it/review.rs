@@ -1,0 +1,101 @@
+//! A review, driven as a page or a script would: by commands, with the state as JSON in between.
+
+use karat_core::rating::Rating;
+use karat_core::stored::TraceFilter;
+use karat_workflows::feedback::{ListRequest, list};
+use karat_workflows::review::{Applied, Command, Request, Review, ReviewSession, Step};
+use karat_workflows::{Context, ErrorKind, Hint};
+use serde_json::{Value, json};
+
+use crate::project::TestProject;
+use crate::store_content::StoreContent;
+
+fn by_ada() -> Request {
+    Request { author: "ada".to_owned(), eval: None, filter: TraceFilter::default(), limit: None, show_verdicts: true }
+}
+
+/// Two evals disagree on the second of three traces.
+async fn with_traces() -> TestProject {
+    let project = TestProject::new();
+    let content = StoreContent::open(&project.context()).await;
+    for id in ["t1", "t2", "t3"] {
+        content.trace(id, "Hello").await;
+    }
+    for (eval, passed) in [("eval_a", true), ("eval_b", false)] {
+        let version = content.version(eval, "code").await;
+        content.verdict(eval, version, "t2", passed).await;
+    }
+    content.close().await;
+    project
+}
+
+/// Applies commands, each in a session of its own.
+async fn apply(mut review: Review, commands: &[Value], context: &Context<'_>) -> (Review, Vec<Applied>) {
+    let mut applied = Vec::new();
+    for command in commands {
+        let state = serde_json::from_str(&serde_json::to_string(&review).unwrap()).unwrap();
+        let mut session = ReviewSession::resume(state, context).await.unwrap();
+        let command: Command = serde_json::from_value(command.clone()).unwrap();
+        applied.push(session.apply(command).await.unwrap());
+        review = session.close().await;
+    }
+    (review, applied)
+}
+
+async fn ratings(context: &Context<'_>, history: bool) -> Vec<(String, Option<Rating>, Option<String>)> {
+    let request = ListRequest { history, ..ListRequest::default() };
+    let feedback = list(request, context).await.unwrap().feedback;
+    feedback.into_iter().map(|one| (one.trace_id, one.rating, one.note)).collect()
+}
+
+#[tokio::test]
+async fn a_review_survives_between_commands() {
+    let project = with_traces().await;
+    let context = project.context();
+    let session = ReviewSession::start(by_ada(), &context).await.unwrap();
+    assert_eq!(session.review().next(), Step::Rate { trace_id: "t2", note: None });
+    let trace = session.current().await.unwrap().expect("a trace");
+    assert_eq!((trace.document.trace_id().as_deref(), trace.verdicts.len()), (Some("t2"), 2));
+    let review = session.close().await;
+
+    let commands =
+        [json!({"note": " rude "}), json!({"rate": "negative"}), json!("skip"), json!("undo"), json!("undo")];
+    let (review, applied) = apply(review, &commands, &context).await;
+    let rated = Applied::Rated { trace_id: "t2".to_owned(), rating: Rating::Negative };
+    let undone = Applied::RatingUndone(Rating::Negative);
+    assert_eq!(applied, [Applied::Noted, rated, Applied::Skipped, Applied::SkipUndone, undone]);
+    // The note waits for another rating.
+    assert_eq!(review.next(), Step::Rate { trace_id: "t2", note: Some("rude") });
+    assert_eq!((ratings(&context, false).await.len(), ratings(&context, true).await.len()), (0, 2));
+
+    let commands =
+        [json!({"rate": "neutral"}), json!("skip"), json!({"rate": "positive"}), json!({"rate": "positive"})];
+    let (review, applied) = apply(review, &commands, &context).await;
+    assert_eq!((applied.last(), review.next()), (Some(&Applied::Nothing), Step::End));
+    assert_eq!((review.queue.rated(), review.queue.left()), (2, 0));
+    let mut now = ratings(&context, false).await;
+    now.sort_by(|left, right| left.0.cmp(&right.0));
+    let neutral = ("t2".to_owned(), Some(Rating::Neutral), Some("rude".to_owned()));
+    assert_eq!(now, [neutral, ("t3".to_owned(), Some(Rating::Positive), None)]);
+}
+
+#[tokio::test]
+async fn what_was_rated_is_not_reviewed_again() {
+    let project = with_traces().await;
+    let context = project.context();
+    let request = Request { eval: Some("a".to_owned()), ..by_ada() };
+    let session = ReviewSession::start(request.clone(), &context).await.unwrap();
+    assert_eq!(session.review().queue.len(), 1);
+    apply(session.close().await, &[json!({"rate": "negative"})], &context).await;
+    let error = ReviewSession::start(request, &context).await.err().unwrap();
+    assert_eq!(
+        (error.kind, error.hints),
+        (ErrorKind::NothingSelected, vec![Hint::JudgeStored { eval: "a".to_owned() }])
+    );
+    let session = ReviewSession::start(Request { limit: Some(1), ..by_ada() }, &context).await.unwrap();
+    let review = session.close().await;
+    assert_eq!((review.queue.len(), review.queue.left()), (1, 2));
+    let filter = TraceFilter { model: Some("none".to_owned()), ..TraceFilter::default() };
+    let error = ReviewSession::start(Request { filter, ..by_ada() }, &context).await.err().unwrap();
+    assert_eq!(error.message, "no trace is as the filters say");
+}
