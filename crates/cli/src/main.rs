@@ -1,27 +1,6 @@
-//! The `karat` binary: arguments → settings → plan, one file for each verb.
-
-mod args;
-mod ask;
-mod environment;
-mod failure;
-mod hint;
-mod interrupt;
-mod logging;
-mod printer;
-mod progress;
-mod surface;
-mod verb;
+//! The `karat` binary.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-
-use clap::Parser;
-use karat_core::exit::ExitStatus;
-
-use crate::args::{Cli, Verb};
-use crate::environment::Environment;
-use crate::printer::Printer;
-use crate::surface::Surface;
 
 /// Cases and results are many small pieces, made on one thread and freed on another, which the system's allocator is
 /// slow with.
@@ -29,45 +8,5 @@ use crate::surface::Surface;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are no errors; clap knows which stream they belong to.
-            let status = if error.use_stderr() { ExitStatus::Invalid } else { ExitStatus::Success };
-            let _ = error.print();
-            return ExitCode::from(status.code());
-        }
-    };
-    let environment = Environment::real();
-    let printer = Arc::new(Printer::new(&cli.global, &environment));
-    let surface = Surface::new(&environment, &printer);
-    let logging = logging::start(cli.global.verbose, environment.log.as_deref(), &printer);
-    let ended = logging.and_then(|()| match cli.verb {
-        Verb::Run(args) => verb::run::run(&args, &surface),
-        Verb::Check(args) => verb::check::run(&args, &surface),
-        Verb::Coverage(args) => verb::coverage::run(&args, &surface),
-        Verb::Diff(args) => verb::diff::run(&args, &surface),
-        Verb::Tools(args) => verb::tools::run(&args, &surface),
-        Verb::Overlap(args) => verb::overlap::run(args, &surface),
-        Verb::Regress(args) => verb::regress::run(args, &surface),
-        Verb::Eval(args) => verb::eval::run(args, &surface),
-        Verb::Feedback(args) => verb::feedback::run(&args, &surface),
-        Verb::Review(args) => verb::review::run(&args, &surface),
-        Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
-        Verb::Trace(args) => verb::trace::run(args, &surface),
-        Verb::Forge(args) => verb::forge::run(&args, &surface),
-        Verb::Init(args) => verb::init::run(&args, &surface),
-        Verb::Schema(args) => verb::schema::run(&args, &printer),
-        Verb::Completions(args) => verb::completions::run(&args, &printer),
-    });
-    let status = match ended {
-        Ok(status) => status,
-        Err(failure) => {
-            printer.failure(&failure);
-            failure.status
-        }
-    };
-    // A task that is still under way may hold one.
-    karat_process::kill_all();
-    ExitCode::from(status.code())
+    karat_cli::main()
 }
