@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors; clap knows which stream they belong to.
+            // Help and version also arrive here, but are not errors; clap picks the right stream.
             let status = if error.use_stderr() { ExitStatus::Invalid } else { ExitStatus::Success };
             let _ = error.print();
             return ExitCode::from(status.code());

@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::time::uptime;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// Starts logging where somebody asks for it; otherwise nothing is set up, and nothing costs time.
+/// Sets up logging if it is requested. Otherwise there is no subscriber, so logging costs nothing.
 pub(crate) fn start(verbose: u8, variable: Option<&str>, printer: &Arc<Printer>) -> Result<(), Failure> {
     // Crates are named after the program, and a target is the beginning of a name.
     let flags = match verbose {

@@ -20,7 +20,7 @@ use crate::surface::Surface;
 pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let printer = surface.printer.as_ref();
     let context = surface.context(&args.config, &[])?;
-    // Fail early where nobody can approve: the answers of a model cost money.
+    // Fail before calling the model, which costs money, when there is no one to approve.
     let approver = approver(args, surface.environment)?;
     let write_to = match &args.out {
         Some(folder) => Some(CandidateFolder::Given(folder.clone())),
@@ -59,7 +59,7 @@ pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitSt
     })
 }
 
-/// Returns who decides what is adopted, where somebody is at the terminal.
+/// Returns the name of the approver, or none without a terminal.
 fn approver(args: &EvalRefineArgs, environment: &Environment) -> Result<Option<String>, Failure> {
     let is_asked = args.format == OutputFormat::Human
         && !args.dry_run

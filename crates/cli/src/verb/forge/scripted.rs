@@ -44,7 +44,7 @@ impl Forge<'_> {
 
     /// Writes all drafts that can be approved, and lists the others.
     pub(super) async fn approve_all(&self, material: Material) -> Result<ExitStatus, Failure> {
-        // Readers of the file should know that nobody looked.
+        // The file says that no person reviewed the cases.
         let approver = format!("{} (--approve-all)", self.args.approver.name(self.environment)?);
         let mode = Mode::Unattended { resume: self.args.resume, restart: self.args.restart };
         let mut conversation = self.open(material, mode, Some(approver)).await?;

@@ -1,4 +1,4 @@
-//! Shows that a model or an agent is at work, where somebody is there to see it.
+//! Shows a spinner on a terminal while a model or an agent is working.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
